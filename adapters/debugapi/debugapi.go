@@ -1,11 +1,9 @@
-// Package debugapi is the debug listener: profiles, the rules in force, the
-// statistics of the rate limits as text, and the metrics of all parts. It is for
-// operators and changes nothing.
+// Package debugapi is the debug listener for operators: profiles, the rate limit rules in force,
+// the statistics of the rate limits as text, and the metrics of all parts. It is read-only.
 package debugapi
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -22,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-// Config is what an operator may set of the debug listener.
+// Config holds the settings of the debug listener.
 type Config struct {
 	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address that the debug listener listens on"`
 	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port that the debug listener listens on; 0 = any free port"`
@@ -30,10 +28,10 @@ type Config struct {
 	MaxConnections int `env:"DEBUG_MAX_CONNECTIONS" envDefault:"1000" desc:"maximum number of open connections of the debug listener; further connections get 503 and are closed"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that names the first setting that is out of range.
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
-		return fmt.Errorf("DEBUG_PORT: %d is not a port, 0 to 65535", c.Port)
+		return fmt.Errorf("DEBUG_PORT: %d is not a port number from 0 to 65535", c.Port)
 	}
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("DEBUG_MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
@@ -41,21 +39,20 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// How long a client may take to ask, and an idle connection stays. An answer
-// may take as long as the profile that was asked for.
+// Timeouts and the maximum header size. There is no write timeout, because a profile may take long.
 const (
 	readTimeout = 10 * time.Second
 	idleTimeout = 2 * time.Minute
 	maxHeader   = 16 << 10
 )
 
-// Dependencies is what the listener shows; what is nil has no page.
+// Ports are the dependencies of the listener. Those that are nil have no page.
 type Ports struct {
 	Rules      decide.Rules
 	Statistics *Statistics
 	Metrics    http.Handler
 
-	Registerer prometheus.Registerer // for the listener's own metrics; nil to show none
+	Registerer prometheus.Registerer // for the metrics of the listener; optional
 	Log        *logrus.Entry
 }
 
@@ -65,8 +62,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// Open takes the address of the listener; the cleanup gives it up. Nothing is
-// answered before Serve.
+// Open opens the listener. It serves no requests before Serve. The cleanup closes it.
 func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	o := httpconn.ListenerOptions{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
 	s, cleanup, err := newServer(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), newHandler(d), o)
@@ -76,7 +72,7 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	return s, cleanup, nil
 }
 
-// listen takes an address for a handler; the cleanup gives it up.
+// newServer opens a listener for a handler. The cleanup closes it.
 func newServer(ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions) (*Server, func(), error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -92,28 +88,27 @@ func newServer(ctx context.Context, address string, h http.Handler, o httpconn.L
 		MaxHeaderBytes:    maxHeader,
 	}}
 	cleanup := func() {
-		_ = s.http.Close() // ends what Shutdown has not
-		_ = l.Close()      // closed already when it was served
+		_ = s.http.Close() // closes the connections that Shutdown has not closed
+		_ = l.Close()      // it is closed already after Serve
 	}
 	return s, cleanup, nil
 }
 
-// Addr returns where the listener is.
+// Addr returns the address of the listener.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers until Shutdown or the cleanup, and returns nil then.
+// Serve serves requests. It returns nil after Shutdown or the cleanup.
 func (s *Server) Serve() error {
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve debug: %w", err)
+		return fmt.Errorf("serve the debug listener: %w", err)
 	}
 	return nil
 }
 
-// Shutdown closes the listener and waits for the calls in flight, until ctx is
-// done at the latest.
+// Shutdown closes the listener and waits for the requests in flight, but not longer than ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
-		return fmt.Errorf("shut debug down: %w", err)
+		return fmt.Errorf("shut down the debug listener: %w", err)
 	}
 	return nil
 }
@@ -132,7 +127,7 @@ func listPages(d Ports) []page {
 		list = append(list, page{"/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
 	}
 	if d.Statistics != nil {
-		list = append(list, page{"/stats", "statistics of the rate limits, one a line", http.HandlerFunc(d.Statistics.writeText)})
+		list = append(list, page{"/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText)})
 	}
 	if d.Metrics != nil {
 		list = append(list, page{"/metrics", "metrics of all parts for Prometheus", d.Metrics})
@@ -154,23 +149,17 @@ func newHandler(d Ports) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		setTextHeaders(w)
 		for _, p := range list {
-			_, _ = fmt.Fprintf(w, "%s: %s\n", p.path, p.meaning) // the client may have gone
+			_, _ = fmt.Fprintf(w, "%s: %s\n", p.path, p.meaning) // the client may have disconnected
 		}
 	})
 	return mux
 }
 
-// named gives each request an id, the caller's if that can be taken, and puts
-// it into the answer.
+// addRequestID is a middleware that sets the request id in the response: the id that the client
+// sent, or a random one.
 func addRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(requestid.Header)
-		if !requestid.Valid(id) {
-			var random [12]byte
-			_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-			id = requestid.Of(random)
-		}
-		w.Header().Set(requestid.Header, id)
+		w.Header().Set(requestid.Header, httpconn.RequestID(r.Header.Get(requestid.Header)))
 		next.ServeHTTP(w, r)
 	})
 }

@@ -17,38 +17,40 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// idleSeries is how long a series that nothing is counted on stays, when there are more series than
-// statistics: those of values that were forgotten. It is as long as the values are kept themselves.
+// maxIdle is the time after which an unchanged series is removed, if there are more series than
+// statistics. Such series belong to values that were removed; values are removed after the same
+// time.
 const maxIdle = time.Hour
 
-// maxRefused bounds how many names that cannot be shown are remembered and logged.
+// maxRejected bounds the number of rejected names that are stored and logged.
 const maxRejected = 100
 
 // ownPrefixes begin the names of metrics that are not statistics of the rate limit service.
 var ownPrefixes = []string{"tollgate_", "go_", "process_", "promhttp_"}
 
-// mapped shows the counters under the names that a mapping gives them, and adds up what it gives one
-// name. It counts what they grew by, so that a sum does not shrink when a part of it is forgotten.
+// mappedMetrics exports the counters under the names of a mapping. Counters with the same name are
+// added. It adds the increments since the last collection, so that a sum does not decrease when one
+// of its counters is removed.
 type mappedMetrics struct {
 	mapper *mapper.MetricMapper
 	log    *logrus.Entry
 	timer  timer
 	now    func() time.Time
 
-	mutex    sync.Mutex // held for the fields below
+	mutex    sync.Mutex // protects the fields below
 	changes  *statistics.Changes
 	series   map[string]*mappedSeries
 	metrics  map[string]*mappedMetric
 	rejected map[string]struct{}
 }
 
-// mappedMetric is what the series of one metric share.
+// mappedMetric is the common part of the series of a metric.
 type mappedMetric struct {
 	help   string
 	series int
 }
 
-// mappedSeries is a metric with its labels.
+// mappedSeries is a metric with values of its labels.
 type mappedSeries struct {
 	metric  string
 	desc    *prometheus.Desc
@@ -58,10 +60,10 @@ type mappedSeries struct {
 	ttl     time.Duration // 0 for none
 }
 
-// Observe observes a time in milliseconds.
+// Observe records a time in milliseconds.
 func (t timer) Observe(ms float64) { t.Observer.Observe(ms * t.scale) }
 
-// timer is what the times of calls are observed by.
+// timer is the metric of response times.
 type timer struct {
 	prometheus.Collector
 	prometheus.Observer
@@ -72,7 +74,7 @@ type timer struct {
 func newMappedMetrics(m *mapper.MetricMapper, s *statistics.Statistics, log *logrus.Entry) (*mappedMetrics, error) {
 	t := newTimer(m)
 	if isReserved(t.name) {
-		return nil, fmt.Errorf("response times are named %s: %w", t.name, errReserved)
+		return nil, fmt.Errorf("the response times have the name %s: %w", t.name, errReserved)
 	}
 	return &mappedMetrics{
 		mapper: m, log: log, timer: t, now: time.Now, changes: s.NewChanges(),
@@ -80,13 +82,13 @@ func newMappedMetrics(m *mapper.MetricMapper, s *statistics.Statistics, log *log
 	}, nil
 }
 
-var errReserved = errors.New("metrics of the process have names that begin so")
+var errReserved = errors.New("names with this prefix are reserved for metrics of the process")
 
 func isReserved(metric string) bool {
 	return slices.ContainsFunc(ownPrefixes, func(own string) bool { return strings.HasPrefix(metric, own) })
 }
 
-// newTimer returns the histogram or summary that the mapping makes of response times.
+// newTimer returns the histogram or summary of response times that the mapping defines.
 func newTimer(m *mapper.MetricMapper) timer {
 	found, labels, present := m.GetMapping(statistics.ResponseTime, mapper.MetricTypeObserver)
 	t := timer{name: mapper.EscapeMetricName(statistics.ResponseTime), scale: 1}
@@ -139,7 +141,7 @@ func summaryOptions(m *mapper.MetricMapper, found *mapper.MetricMapping, o prome
 	return o
 }
 
-// collect takes what was counted since the last time, and shows all there is.
+// collect adds the increments since the last collection and exports all metrics.
 func (m *mappedMetrics) collect(to chan<- prometheus.Metric) {
 	m.timer.Collect(to)
 	m.mutex.Lock()
@@ -156,13 +158,13 @@ func (m *mappedMetrics) collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		metric, err := prometheus.NewConstMetric(s.desc, prometheus.CounterValue, s.value, s.values...)
-		if err == nil { // it was tried when the series was made
+		if err == nil { // newSeries has checked it
 			to <- metric
 		}
 	}
 }
 
-// add counts on the series that a name belongs to.
+// addToSeries adds an increment to the series of a name.
 func (m *mappedMetrics) addToSeries(name string, by uint64, now time.Time) {
 	found, labels, present := m.mapper.GetMapping(name, mapper.MetricTypeCounter)
 	if !present {
@@ -196,14 +198,14 @@ func (m *mappedMetrics) addToSeries(name string, by uint64, now time.Time) {
 	s.touched = now
 }
 
-// newSeries returns a series, or why it cannot be shown.
+// newSeries returns a series, or an error if its name or labels are not possible.
 func (m *mappedMetrics) newSeries(metric, help string, names, values []string) (*mappedSeries, error) {
 	rest, ofTimer := strings.CutPrefix(metric, m.timer.name)
 	switch {
 	case metric == "":
 		return nil, errors.New("the name is empty")
 	case m.timer.name != "" && ofTimer && slices.Contains([]string{"", "_sum", "_count", "_bucket"}, rest):
-		return nil, errors.New("response times have the same name")
+		return nil, errors.New("this is the name of the response times")
 	case isReserved(metric):
 		return nil, errReserved
 	}
@@ -220,7 +222,7 @@ func (m *mappedMetrics) newSeries(metric, help string, names, values []string) (
 	return &mappedSeries{metric: metric, desc: desc, values: values}, nil
 }
 
-// forget gives up a series.
+// removeSeries removes a series.
 func (m *mappedMetrics) removeSeries(key string, s *mappedSeries) {
 	delete(m.series, key)
 	shared := m.metrics[s.metric]
@@ -229,11 +231,11 @@ func (m *mappedMetrics) removeSeries(key string, s *mappedSeries) {
 	}
 }
 
-// refuse logs once that a metric cannot be shown.
+// logRejected logs once that a metric cannot be exported.
 func (m *mappedMetrics) logRejected(metric string, why error) {
 	if _, known := m.rejected[metric]; known || len(m.rejected) == maxRejected {
 		return
 	}
 	m.rejected[metric] = struct{}{}
-	m.log.WithError(why).WithField("metric", metric).Warn("PROMETHEUS_MAPPER_YAML: a statistic cannot be shown under the name that it gets")
+	m.log.WithError(why).WithField("metric", metric).Warn("PROMETHEUS_MAPPER_YAML: a statistic cannot be exported under its mapped name; change the mapping")
 }

@@ -15,10 +15,10 @@ import (
 // maxMapping bounds the file of PROMETHEUS_MAPPER_YAML, in bytes.
 const maxMapping = 1 << 20
 
-// readMapping reads a file that says how statistics are named for Prometheus, in the form of the statsd
-// exporter (https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration). It takes
-// the names that older versions of the exporter had for options too, since the Envoy rate limit service
-// and the mappings that are written for it have them.
+// readMapping reads a file with the Prometheus names of statistics, in the format of the statsd
+// exporter (https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration). It
+// also accepts the option names of older versions of the exporter, because mappings for the Envoy
+// rate limit service use them.
 func readMapping(path string) (*mapper.MetricMapper, error) {
 	content, err := files.Read(path, maxMapping)
 	if err != nil {
@@ -39,11 +39,11 @@ func readMapping(path string) (*mapper.MetricMapper, error) {
 	return m, nil
 }
 
-// checkMapping refuses what could not be shown.
+// checkMapping returns an error for a mapping that Prometheus does not allow.
 func checkMapping(m *mapper.MetricMapping) error {
 	for label := range m.Labels {
 		if label == "le" || label == "quantile" || strings.HasPrefix(label, "__") {
-			return fmt.Errorf("the label %s has a meaning of its own in Prometheus", label)
+			return fmt.Errorf("the label %s is reserved by Prometheus", label)
 		}
 	}
 	if m.Scale.Set && m.Scale.Val < 0 {
@@ -62,8 +62,8 @@ func checkMapping(m *mapper.MetricMapping) error {
 	return nil
 }
 
-// renewOptions gives options the names that they have now. A file that has none of the old ones is
-// returned as it is.
+// renameOptions replaces old names of options by their current names. It returns a file without old
+// names unchanged.
 func renameOptions(content []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
@@ -85,7 +85,7 @@ func renameOptions(content []byte) ([]byte, error) {
 	return yaml.Marshal(&document) //nolint:wrapcheck // the caller names the file
 }
 
-// renewSection renews the options of one section and reports whether there were old ones.
+// renameSectionOptions renames the options of one section. It reports whether there were old names.
 func renameSectionOptions(section *yaml.Node) bool {
 	if section == nil || section.Kind != yaml.MappingNode {
 		return false
@@ -119,7 +119,7 @@ func renameSectionOptions(section *yaml.Node) bool {
 	return changed
 }
 
-// valueOf returns the value of a key; nil for none.
+// optionValue returns the value of an option, or nil.
 func optionValue(section *yaml.Node, key string) *yaml.Node {
 	if section.Kind != yaml.MappingNode {
 		return nil
@@ -145,7 +145,7 @@ func removeOption(section *yaml.Node, key string) {
 	}
 }
 
-// noTimer takes the times of calls where a mapping drops them.
+// discardTimer discards response times, for mappings that drop them.
 type discardTimer struct{}
 
 func (discardTimer) Observe(float64)                  {}

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// PrometheusConfig is what an operator may set of a listener for Prometheus
-// alone. The debug listener has the same page, always.
+// PrometheusConfig holds the settings of metrics and of the listener for Prometheus. The debug
+// listener always serves the same page.
 type PrometheusConfig struct {
 	Enabled bool   `env:"USE_PROMETHEUS" envDefault:"false" desc:"add a listener for Prometheus at PROMETHEUS_ADDR; the debug listener serves metrics in any case"`
 	Address string `env:"PROMETHEUS_ADDR" envDefault:":9090" desc:"address that the listener for Prometheus listens on, host:port; port 0 = any free port"`
@@ -23,7 +23,7 @@ type PrometheusConfig struct {
 	Milliseconds bool   `readBy:"ratelimit" env:"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS" envDefault:"false" desc:"report ratelimit_service_response_time_seconds in milliseconds, as older versions of the Envoy rate limit service do; no effect with PROMETHEUS_MAPPER_YAML"`
 }
 
-// Validate names the first setting that is malformed.
+// Validate returns an error that names the first malformed setting.
 func (c PrometheusConfig) Validate() error {
 	if err := checkAddress(c.Address); err != nil {
 		return fmt.Errorf("PROMETHEUS_ADDR: %w", err)
@@ -40,17 +40,16 @@ func checkAddress(address string) error {
 		return fmt.Errorf("%q is not host:port", address)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return errors.New(port + " is not a port, 0 to 65535")
+		return errors.New(port + " is not a port number from 0 to 65535")
 	}
 	return nil
 }
 
-// maxScrapers bounds the connections of the listener for Prometheus.
+// maxScrapers is the maximum number of open connections of the listener for Prometheus.
 const maxScrapers = 1000
 
-// OpenPrometheus takes the address of a listener that shows the metrics to
-// Prometheus and nothing else of d; the cleanup gives it up. Nothing is answered
-// before Serve.
+// OpenPrometheus opens the listener for Prometheus, which serves only the metrics. It serves no
+// requests before Serve. The cleanup closes it.
 func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Ports) (*Server, func(), error) {
 	s, cleanup, err := newServer(ctx, c.Address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != c.Path {

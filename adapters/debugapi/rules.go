@@ -9,26 +9,26 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
-// showRules prints one rule a line, in the form that users of the Envoy service
-// read, and what that form has no word for behind it.
+// newRulesHandler returns a handler that writes one rule per line in the format of the Envoy rate
+// limit service. Properties that the format does not have follow at the end of the line.
 func newRulesHandler(rules decide.Rules) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		setTextHeaders(w)
 		set := rules.Current()
 		if set == nil {
-			_, _ = fmt.Fprintln(w, "no configuration is loaded") // the client may have gone
+			_, _ = fmt.Fprintln(w, "no configuration is loaded") // the client may have disconnected
 			return
 		}
 		var b strings.Builder
 		for r := range set.Rules() {
 			writeRule(&b, r)
 		}
-		_, _ = w.Write([]byte(b.String())) // the client may have gone
+		_, _ = w.Write([]byte(b.String())) // the client may have disconnected
 	})
 }
 
 func writeRule(b *strings.Builder, r *ratelimit.Rule) {
-	unit, requests := "UNKNOWN", uint32(0) // of an unlimited rule, as the Envoy rate limit service prints it
+	unit, requests := "UNKNOWN", uint32(0) // an unlimited rule, as the Envoy rate limit service writes it
 	if !r.Unlimited {
 		unit, requests = strings.ToUpper(r.Limit.Unit.String()), r.Limit.RequestsPerUnit
 	}
@@ -46,7 +46,7 @@ func writeRule(b *strings.Builder, r *ratelimit.Rule) {
 	b.WriteByte('\n')
 }
 
-// oneLine keeps control characters of the configuration out of a line.
+// replaceControls replaces control characters by underscores.
 func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -15,18 +15,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// Statistics shows the statistics of the rate limit service when they are asked
-// for, as text and as metrics. It is safe for concurrent use.
+// Statistics exports the statistics of the rate limit service as text and as metrics. It is safe
+// for concurrent use.
 type Statistics struct {
 	statistics *statistics.Statistics
-	mapped     *mappedMetrics // nil for the metrics' own names
+	mapped     *mappedMetrics // nil without a mapping
 	times      prometheus.Collector
 	took       prometheus.Observer
-	unit       time.Duration // of what took observes
+	unit       time.Duration // of the times that took records
 }
 
-// NewStatistics shows statistics, under the names that the configuration gives
-// them. Its error names the setting that is wrong.
+// NewStatistics returns statistics with the metric names of the configuration. An error names the
+// setting.
 func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Entry) (*Statistics, error) {
 	if c.Mapper == "" {
 		return statisticsWithoutMapping(c, s), nil
@@ -60,7 +60,7 @@ func statisticsWithoutMapping(c PrometheusConfig, s *statistics.Statistics) *Sta
 	return &Statistics{statistics: s, times: times, took: times.WithLabelValues("ShouldRateLimit"), unit: unit}
 }
 
-// Measure adds the statistics to the metrics of r.
+// Measure registers the statistics as metrics.
 func (s *Statistics) Measure(r prometheus.Registerer) { r.MustRegister(s) }
 
 // RecordCall counts a call of ShouldRateLimit.
@@ -69,8 +69,8 @@ func (s *Statistics) RecordCall(took time.Duration) {
 	s.took.Observe(float64(took) / float64(s.unit))
 }
 
-// Describe implements prometheus.Collector. What is collected depends on the
-// rules, so nothing is promised.
+// Describe implements prometheus.Collector. It describes nothing, because the metrics depend on the
+// rules.
 func (s *Statistics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -102,8 +102,8 @@ func (s *Statistics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// ruleMetric is one statistic of a rule. All of one rule share their labels:
-// there may be 100,000 rules.
+// ruleMetric is one statistic of a rule. The statistics of a rule share their labels, because there
+// may be 100,000 rules.
 type ruleMetric struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
@@ -120,8 +120,8 @@ func (m *ruleMetric) Write(into *dto.Metric) error {
 	return nil
 }
 
-// ruleLabels tell rules apart, sorted as Prometheus wants them: the domain, the
-// first two levels as dashboards of the Envoy service have them, and the path.
+// ruleLabelNames returns the labels of rules in the order that Prometheus requires: the domain, the
+// first two levels as in dashboards of the Envoy service, and the path.
 func ruleLabelNames() []string { return []string{"domain", "key1", "key2", "rule"} }
 
 func labelPairs(t *statistics.Total) []*dto.LabelPair {
@@ -133,7 +133,7 @@ func labelPairs(t *statistics.Total) []*dto.LabelPair {
 	return pairs
 }
 
-// show prints all counters as "name: value" lines, sorted.
+// writeText writes all counters as sorted lines "name: value".
 func (s *Statistics) writeText(w http.ResponseWriter, _ *http.Request) {
 	setTextHeaders(w)
 	var lines []string
@@ -150,5 +150,5 @@ func (s *Statistics) writeText(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	slices.Sort(lines)
-	_, _ = w.Write([]byte(strings.Join(lines, ""))) // the client may have gone
+	_, _ = w.Write([]byte(strings.Join(lines, ""))) // the client may have disconnected
 }

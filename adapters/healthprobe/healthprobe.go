@@ -1,6 +1,5 @@
-// Package healthprobe asks a service over HTTP whether it is ready, as the
-// healthcheck of a container does. It knows the answers of /ready and
-// /healthcheck, and signs in nowhere.
+// Package healthprobe checks over HTTP whether a service is ready, for the health check of a
+// container. It reads the responses of /ready and /healthcheck, and does not authenticate.
 package healthprobe
 
 import (
@@ -21,46 +20,47 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Bounds of what is read and shown of an answer.
+// Bounds of a response that is read, and of its text in an error.
 const (
-	maxAnswer = 64 << 10 // bytes
-	maxShown  = 200      // characters
+	maxBody  = 64 << 10 // bytes
+	maxShown = 200      // characters
 )
 
-// Target is what is asked.
+// Target is the address of a service.
 type Target struct {
 	URL *url.URL    // with the path
-	TLS *tls.Config // how an https address is checked; nil for the system's authorities
+	TLS *tls.Config // for an https address; nil for the authorities of the system
 }
 
-// Ask returns nil when the answer is 200, and of /ready also says so. Anything else is fault.Unavailable with
-// a sentence that names the address and what is down there; the context's error
-// when it ended first.
+// Check returns nil if the response is 200 and a response of /ready also has the status ok.
+// Otherwise it returns fault.Unavailable with the address and what is down, or the error of the
+// context if that ended first.
 func Check(ctx context.Context, t Target) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL.String(), http.NoBody)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" cannot be reached", err)
+		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" is invalid", err)
 	}
-	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true} // and no proxy: it is this address that counts
+	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true} // without a proxy, which could respond itself
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return t.noResponse(ctx, err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	defer func() { _ = response.Body.Close() }() // the body was only read
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	switch {
 	case err != nil:
 		return t.noResponse(ctx, err)
-	case answer.StatusCode != http.StatusOK:
-		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), describeResponse(answer.StatusCode, text))
+	case response.StatusCode != http.StatusOK:
+		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), describeResponse(response.StatusCode, text))
 	case path.Base(t.URL.Path) == "ready" && !isReady(text):
-		return fault.Newf(fault.Unavailable, "", "%s answers as no tollgate service does: is the address right?", t.URL.Redacted())
+		return fault.Newf(fault.Unavailable, "", "%s does not answer like a tollgate service: check the address", t.URL.Redacted())
 	}
 	return nil
 }
 
-// saysReady reports whether an answer of /ready says that all is well, which a web server that answers everything does not.
+// isReady reports whether a response of /ready has the status ok. Other web servers may respond 200
+// to every path.
 func isReady(text []byte) bool {
 	var ready struct {
 		Status string `json:"status"`
@@ -68,19 +68,19 @@ func isReady(text []byte) bool {
 	return json.Unmarshal(text, &ready) == nil && ready.Status == "ok"
 }
 
-// silent tells of a service that did not answer.
+// noResponse returns the error for a service that did not respond.
 func (t Target) noResponse(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("ask %s: %w", t.URL.Redacted(), ctx.Err())
+		return fmt.Errorf("check %s: %w", t.URL.Redacted(), ctx.Err())
 	}
 	var inner *url.Error
 	if errors.As(err, &inner) {
-		err = inner.Err // the address is said once
+		err = inner.Err // without the address, which the error has already
 	}
 	return fault.Wrap(fault.Unavailable, "", t.URL.Redacted()+" does not answer", err)
 }
 
-// why tells what an answer says: which dependencies are down, or its own words.
+// describeResponse returns which dependencies are down, or the first line of the response.
 func describeResponse(status int, text []byte) string {
 	var ready struct {
 		Status       string            `json:"status"`
@@ -102,7 +102,8 @@ func describeResponse(status int, text []byte) string {
 	return printable(strings.Join(down, ", "))
 }
 
-// plain keeps what a stranger may have written from steering a terminal.
+// printable returns a short text without control characters, because the response may come from any
+// server and an operator may read it on a terminal.
 func printable(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

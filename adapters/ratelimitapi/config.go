@@ -11,14 +11,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Config is what an operator may set of the rate limit listeners.
+// Config holds the settings of the rate limit listeners.
 type Config struct {
 	GRPC    GRPCConfig
 	TLS     TLSConfig
 	HTTP    HTTPConfig
 	Headers HeaderConfig
 	Health  HealthConfig
-	// DynamicMetadata puts metadata into answers (contract L-18).
+	// DynamicMetadata adds metadata to responses (contract L-18).
 	DynamicMetadata bool `env:"RESPONSE_DYNAMIC_METADATA" envDefault:"false" desc:"return in the dynamic metadata of responses the request, the metadata of rules that were not exceeded, and the quota descriptors that were exceeded"`
 }
 
@@ -41,7 +41,7 @@ type TLSConfig struct {
 	ClientSAN string `env:"GRPC_CLIENT_TLS_SAN" desc:"DNS name that client certificates must contain"`
 }
 
-// HTTPConfig is the settings of the HTTP listener.
+// HTTPConfig holds the settings of the HTTP listener.
 type HTTPConfig struct {
 	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address that the rate limit HTTP endpoint listens on"`
 	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port that the rate limit HTTP endpoint listens on; 0 = any free port"`
@@ -49,7 +49,7 @@ type HTTPConfig struct {
 	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the rate limit HTTP listener; further connections get 503 and are closed"`
 }
 
-// HeaderConfig is the settings of the response headers.
+// HeaderConfig holds the settings of the response headers.
 type HeaderConfig struct {
 	Enabled   bool   `env:"LIMIT_RESPONSE_HEADERS_ENABLED" envDefault:"false" desc:"add headers with limit, remaining hits and seconds until reset to responses"`
 	Limit     string `env:"LIMIT_LIMIT_HEADER" envDefault:"RateLimit-Limit" desc:"name of the header with the limit"`
@@ -57,13 +57,13 @@ type HeaderConfig struct {
 	Reset     string `env:"LIMIT_RESET_HEADER" envDefault:"RateLimit-Reset" desc:"name of the header with the seconds until reset"`
 }
 
-// HealthConfig says what health depends on besides the counter store.
+// HealthConfig defines how health depends on the rate limit configuration.
 type HealthConfig struct {
 	ForceStart    bool `env:"FORCE_START_WITHOUT_INITIAL_CONFIG" envDefault:"false" desc:"be healthy even before a first rate limit configuration is in force"`
 	AtLeastOneSet bool `env:"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED" envDefault:"false" desc:"be healthy only with at least one rate limit domain loaded"`
 }
 
-// Validate names the first setting that is out of range.
+// Validate returns an error that names every setting that is out of range.
 func (c Config) Validate() error {
 	return errors.Join(
 		checkPort("GRPC_PORT", c.GRPC.Port),
@@ -84,18 +84,18 @@ func (c TLSConfig) validate() error {
 	case !c.Enabled:
 		return nil
 	case c.ClientSAN != "" && c.ClientCA == "":
-		return errors.New("GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT")
+		return errors.New("GRPC_CLIENT_TLS_SAN: it requires GRPC_CLIENT_TLS_CACERT")
 	case c.Cert == "":
-		return errors.New("GRPC_SERVER_TLS_CERT must be set when GRPC_SERVER_USE_TLS is true")
+		return errors.New("GRPC_SERVER_TLS_CERT: it must be set if GRPC_SERVER_USE_TLS is true")
 	case c.Key == "":
-		return errors.New("GRPC_SERVER_TLS_KEY must be set when GRPC_SERVER_USE_TLS is true")
+		return errors.New("GRPC_SERVER_TLS_KEY: it must be set if GRPC_SERVER_USE_TLS is true")
 	}
 	return nil
 }
 
 func checkPort(variable string, n int) error {
 	if n < 0 || n > 65535 {
-		return fmt.Errorf("%s: %d is not a port, 0 to 65535", variable, n)
+		return fmt.Errorf("%s: %d is not a port number from 0 to 65535", variable, n)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func checkDuration(variable string, d time.Duration) error {
 
 func checkHeaderName(variable, name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
-		return fmt.Errorf("%s: %q is not the name of a header", variable, name)
+		return fmt.Errorf("%s: %q is not a valid header name", variable, name)
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func listenTCP(ctx context.Context, variables, host string, port int) (net.Liste
 	return l, nil
 }
 
-// listenOnSocket takes the place of a socket that a process left behind, but
-// not of one that is listened on.
+// listenOnSocket replaces a socket that a stopped process has left. It returns an error if another
+// process listens on the socket.
 func listenOnSocket(ctx context.Context, path string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "unix", path)
@@ -149,7 +149,7 @@ func listenOnSocket(ctx context.Context, path string) (net.Listener, error) {
 		return l, nil
 	}
 	if c, dialErr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path); dialErr == nil {
-		_ = c.Close() // somebody listens; that is all we wanted to know
+		_ = c.Close() // another process listens
 		return nil, fmt.Errorf("GRPC_UDS: %w", err)
 	}
 	if removeErr := removeUnixSocket(path); removeErr != nil {

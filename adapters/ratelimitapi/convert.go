@@ -14,21 +14,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// question is a request in the core's form. Its memory is used again by later
-// calls.
+// coreRequest is a request in the types of the core. Its memory is reused by later calls.
 type coreRequest struct {
 	request   ratelimit.Request
-	entries   []ratelimit.Entry // of all descriptors, one behind the other
-	overrides []ratelimit.Limit // likewise
+	entries   []ratelimit.Entry // of all descriptors, in their order
+	overrides []ratelimit.Limit // of all descriptors, in their order
 }
 
-// keepAtMost bounds the memory that a call leaves to later ones, in entries.
+// maxPooledEntries bounds the memory of a pooled request.
 const maxPooledEntries = 256
 
-// questions is a pool of question.
+// requestPool is a pool of coreRequest.
 type requestPool struct{ pool sync.Pool }
 
-// ask converts a request. What it returns must be given back.
+// convert converts a request. The caller must release the result.
 func (p *requestPool) convert(m *ratelimitpb.RateLimitRequest) *coreRequest {
 	q, _ := p.pool.Get().(*coreRequest)
 	if q == nil {
@@ -43,6 +42,7 @@ func (p *requestPool) convert(m *ratelimitpb.RateLimitRequest) *coreRequest {
 	return q
 }
 
+// release returns a request to the pool, unless it is too large.
 func (p *requestPool) release(q *coreRequest) {
 	if cap(q.entries) > maxPooledEntries || cap(q.request.Descriptors) > maxPooledEntries {
 		return
@@ -54,7 +54,7 @@ func (p *requestPool) release(q *coreRequest) {
 	p.pool.Put(q)
 }
 
-// reserve makes room, so that what points into the lists stays good.
+// growLists allocates the lists in their full size, so that pointers into them stay valid.
 func (q *coreRequest) growLists(m *ratelimitpb.RateLimitRequest) {
 	entries, overrides := 0, 0
 	for _, d := range m.GetDescriptors() {
@@ -139,14 +139,14 @@ func codeToProto(c ratelimit.Code) ratelimitpb.RateLimitResponse_Code {
 	return ratelimitpb.RateLimitResponse_OK
 }
 
-// reply is one status of an answer with all that it points to, made at once.
+// statusMessage is a status of a response with all messages that it points to, in one allocation.
 type statusMessage struct {
 	status ratelimitpb.RateLimitResponse_DescriptorStatus
 	limit  ratelimitpb.RateLimitResponse_RateLimit
 	reset  durationpb.Duration
 }
 
-// toMessage converts a decision.
+// newResponse converts a decision to a response.
 func newResponse(d *ratelimit.Decision, headers []headerField) *ratelimitpb.RateLimitResponse {
 	replies := make([]statusMessage, len(d.Statuses))
 	m := &ratelimitpb.RateLimitResponse{
@@ -176,8 +176,8 @@ func (r *statusMessage) setStatus(from *ratelimit.Status) {
 	}
 }
 
-// limitName returns the name of the rule that set the limit; empty for a rule without a name and for
-// a limit that the request brought.
+// limitName returns the name of the rule with the limit; empty for a rule without a name and for a
+// limit in the request.
 func limitName(s *ratelimit.Status) string {
 	if s.Rule == nil {
 		return ""
@@ -187,11 +187,10 @@ func limitName(s *ratelimit.Status) string {
 
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// pair is a header.
 type headerField struct{ name, value string }
 
-// of returns the headers of a decision: those of the descriptor closest to its limit, with plain
-// numbers (contract L-28). It returns nil when no descriptor has a limit.
+// fields returns the headers of a decision: those of the descriptor closest to its limit, with
+// plain numbers (contract L-28). It returns nil when no descriptor has a limit.
 func (c HeaderConfig) fields(d *ratelimit.Decision) []headerField {
 	if !c.Enabled {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
-// refusal is a failure as the two transports tell it.
+// refusal is an error response of both transports.
 type refusal struct {
 	grpc    codes.Code
 	http    int
 	message string
 }
 
-// refuse is the one place where a failure becomes a status (contract L-26, L-27). It does not show
-// the cause of an internal error.
+// classifyError maps an error to a response (contract L-26, L-27). It is the only such mapping. The
+// response does not contain the cause of an internal error.
 func classifyError(err error) refusal {
 	f, ok := fault.As(err)
 	if !ok {
@@ -40,9 +40,8 @@ func classifyError(err error) refusal {
 	}
 }
 
-// refuseUnclassified tells of an error that is no fault. Only there does a
-// passed deadline mean the call's own: the cause of a fault may be a deadline
-// of the service's, such as KVSTORE_TIMEOUT.
+// classifyUnknown maps an error that is not a fault. Its deadline is the deadline of the call. The
+// deadline in a fault may be one of the service, for example KVSTORE_TIMEOUT.
 func classifyUnknown(err error) refusal {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -18,17 +18,17 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
-// The bounds of a call.
+// The maximum sizes of a call.
 const (
 	maxBody    = 1 << 20
-	maxMessage = 4 << 20 // of gRPC: the library's default, which the Envoy rate limit service has
+	maxMessage = 4 << 20 // of gRPC: the default of the library, as in the Envoy rate limit service
 	maxHeader  = 16 << 10
-	maxStreams = 10_000 // of one connection
+	maxStreams = 10_000 // per connection
 )
 
-// workers keep their grown stacks from call to call. There are many more than
-// cores, since a call that waits for the counter store keeps its own; calls beyond
-// them begin with a small stack, and growing it costs a tenth of the call.
+// workers is the number of goroutines that serve calls and keep their grown stacks. It is much
+// larger than the number of cores, because calls wait for the counter store. Further calls get a
+// new goroutine with a small stack; growing it costs a tenth of the call.
 const workers = 64
 
 func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
@@ -39,7 +39,7 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(workers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds the jitter of 10%
+			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds a jitter of 10%
 			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,
 		}),
 		grpc.StreamInterceptor(guard.interceptStream),
@@ -64,10 +64,10 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 	return server, nil
 }
 
-// guard keeps panics inside.
+// panicGuard turns panics into errors.
 type panicGuard struct{ service *service }
 
-func (g panicGuard) interceptUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+func (g panicGuard) interceptUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
 	defer g.recoverPanic(ctx, &err)
 	return next(ctx, request)
 }

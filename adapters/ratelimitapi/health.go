@@ -23,23 +23,21 @@ type Check struct {
 	Healthy func() bool // cheap and safe for concurrent use
 }
 
-// Health is the health of the service: healthy only while every component is (contract L-30). It is
-// safe for concurrent use.
+// Health is the health of the service. The service is healthy if all components are (contract
+// L-30). It is safe for concurrent use.
 type Health struct {
 	checks   []Check
 	draining atomic.Bool
 	drained  chan struct{} // closed by Drain
 }
 
-// NewHealth returns the health of components. Termination is a component of its
-// own and need not be given.
+// NewHealth returns the health of components. It adds the component "termination".
 func NewHealth(checks ...Check) *Health {
 	return &Health{checks: checks, drained: make(chan struct{})}
 }
 
-// ConfigurationCheck returns the component of the loaded rules. Its status
-// depends on a first configuration (unless forced to start without), and, where
-// that is set, on at least one domain.
+// ConfigurationCheck returns the component of the rules. It is healthy with at least one domain if
+// AtLeastOneSet is true; else with any configuration, or always if ForceStart is true.
 func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 	return Check{Name: "configuration", Healthy: func() bool {
 		set := rules.Current()
@@ -51,8 +49,9 @@ func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 }
 
 // RulesReady returns a readiness check of the loaded rules. It fails while the configuration is
-// unhealthy, so that an instance does not get calls before it has its rules, unless expected returns
-// false: then there are no rules to wait for, and the other parts of the service are of use without.
+// unhealthy, so that an instance does not get calls before it has its rules, unless expected
+// returns false: then there are no rules to wait for, and the other parts of the service are of use
+// without.
 func RulesReady(c HealthConfig, rules decide.Rules, expected func() bool) func(context.Context) error {
 	loaded := ConfigurationCheck(c, rules).Healthy
 	return func(context.Context) error {
@@ -63,7 +62,7 @@ func RulesReady(c HealthConfig, rules decide.Rules, expected func() bool) func(c
 	}
 }
 
-// Drain turns the termination component unhealthy, for good.
+// Drain makes the component "termination" unhealthy until the process ends.
 func (h *Health) Drain() {
 	if h.draining.CompareAndSwap(false, true) {
 		close(h.drained)
@@ -84,16 +83,16 @@ func (h *Health) Unhealthy() []string {
 	return names
 }
 
-// watchEvery is how often a watched health is looked at.
+// watchInterval is the time between two checks of a watched health.
 const watchInterval = 500 * time.Millisecond
 
-// healthService answers gRPC's own health protocol.
+// healthService implements the gRPC health protocol.
 type healthService struct {
 	healthpb.UnimplementedHealthServer
 	health *Health
 }
 
-// services returns the names that the health protocol knows (contract L-30).
+// serviceNames returns the names of services in the health protocol (contract L-30).
 func serviceNames() []string {
 	return []string{"", "ratelimit", ratelimitpb.RateLimitService_ServiceDesc.ServiceName}
 }
@@ -129,19 +128,19 @@ func (s *healthService) List(context.Context, *healthpb.HealthListRequest) (*hea
 	return list, nil
 }
 
-// Watch implements the health protocol. It ends when the service drains, after
-// telling so, that no watcher keeps the service from ending.
+// Watch implements the health protocol. When the service drains, it sends the last status and ends,
+// so that a watcher does not delay the shutdown.
 func (s *healthService) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	told := healthpb.HealthCheckResponse_UNKNOWN
+	sent := healthpb.HealthCheckResponse_UNKNOWN
 	for {
 		drained := s.health.draining.Load()
-		if found := s.servingStatus(r.GetService()); found != told {
+		if found := s.servingStatus(r.GetService()); found != sent {
 			if err := stream.Send(&healthpb.HealthCheckResponse{Status: found}); err != nil {
-				return fmt.Errorf("tell health: %w", err)
+				return fmt.Errorf("send health: %w", err)
 			}
-			told = found
+			sent = found
 		}
 		if drained {
 			return status.Error(codes.Unavailable, "the service is terminating")

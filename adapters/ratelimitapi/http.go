@@ -20,19 +20,19 @@ import (
 
 const jsonPath = "/json"
 
-// How long a client may take.
+// Timeouts of the HTTP listener.
 const (
 	readTimeout  = 30 * time.Second
 	writeTimeout = 30 * time.Second
 	idleTimeout  = 2 * time.Minute
 )
 
-// connectionLog takes what the HTTP library says of broken connections.
+// connectionLog logs the messages of the HTTP library about broken connections.
 type connectionLog struct{ log *logrus.Entry }
 
 func (l connectionLog) Printf(format string, args ...any) { l.log.Debugf(format, args...) }
 
-// web is the HTTP listener's handler.
+// httpHandler serves the requests of the HTTP listener.
 type httpHandler struct {
 	service *service
 	health  *Health
@@ -60,9 +60,9 @@ func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 	}
 }
 
-// leaving makes every answer end its connection while the service drains: a
-// client that keeps one goes elsewhere with its next request, instead of sending
-// that when the connection is being closed.
+// closeWhileDraining makes every response close its connection while the service drains. A client
+// then sends its next request to another instance, and not on a connection that is about to be
+// closed.
 func (h *Health) closeWhileDraining(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		next(c)
@@ -85,7 +85,7 @@ func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
 	}()
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	if err := httpconn.CheckFraming(&c.Request.Header); err != nil {
-		c.SetConnectionClose() // nobody knows where the next request begins
+		c.SetConnectionClose() // the start of the next request is unknown
 		writeError(c, http.StatusBadRequest, "malformed request: "+err.Error())
 		return
 	}
@@ -95,11 +95,12 @@ func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
 	case "/healthcheck":
 		w.handleHealthcheck(c)
 	default:
-		writeError(c, http.StatusNotFound, "there is nothing at this path")
+		writeError(c, http.StatusNotFound, "no such path")
 	}
 }
 
-// json answers as ShouldRateLimit does: 200 within the limits, 429 over them (contract L-27).
+// handleJSON returns the decision like ShouldRateLimit: 200 within the limits, 429 over a limit
+// (contract L-27).
 func (w *httpHandler) handleJSON(c *fasthttp.RequestCtx) {
 	if !c.IsPost() {
 		writeNotAllowed(c, http.MethodPost)
@@ -123,16 +124,16 @@ func (w *httpHandler) handleJSON(c *fasthttp.RequestCtx) {
 	w.writeDecision(c, &m, &d)
 }
 
-// unreadable tells why a body cannot be read.
+// malformedReason returns why a body cannot be parsed.
 func malformedReason(body []byte, err error) string {
 	if bytes.HasPrefix(body, []byte("\ufeff")) {
-		return "it begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)"
+		return "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)"
 	}
 	return normalizeError(err)
 }
 
-// withoutPrefix returns the library's sentence without its own name and without
-// the spaces that it varies at random.
+// normalizeError returns the message of a protojson error without the name of the library and with
+// single spaces, because the library inserts spaces at random.
 func normalizeError(err error) string {
 	words := strings.Fields(strings.TrimPrefix(err.Error(), "proto:"))
 	return strings.Join(words, " ")
@@ -147,7 +148,7 @@ func (w *httpHandler) writeDecision(c *fasthttp.RequestCtx, m *ratelimitpb.RateL
 		writeError(c, r.http, r.message)
 		return
 	}
-	c.Response.Header.DisableNormalizing() // the names are written as they are set
+	c.Response.Header.DisableNormalizing() // the names are sent as configured
 	for _, h := range headers {
 		c.Response.Header.Set(h.name, h.value)
 	}
@@ -173,7 +174,7 @@ func (w *httpHandler) handleHealthcheck(c *fasthttp.RequestCtx) {
 	c.SetBodyString("OK")
 }
 
-// unreadable answers requests that cannot be read.
+// handleServerError responds to requests that cannot be read.
 func (w *httpHandler) handleServerError(c *fasthttp.RequestCtx, err error) {
 	httpconn.Linger(c.Conn())
 	setRequestID(c)
@@ -181,17 +182,17 @@ func (w *httpHandler) handleServerError(c *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		writeError(c, http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+		writeError(c, http.StatusRequestEntityTooLarge, "body is larger than 1 MiB")
 	case errors.As(err, &small):
-		writeError(c, http.StatusRequestHeaderFieldsTooLarge, "the header is larger than 16 KiB")
+		writeError(c, http.StatusRequestHeaderFieldsTooLarge, "header is larger than 16 KiB")
 	default:
-		writeError(c, http.StatusBadRequest, "the request cannot be read")
+		writeError(c, http.StatusBadRequest, "request is malformed or incomplete")
 	}
 }
 
 func writeNotAllowed(c *fasthttp.RequestCtx, allowed string) {
 	c.Response.Header.Set("Allow", allowed)
-	writeError(c, http.StatusMethodNotAllowed, "this path allows only "+allowed)
+	writeError(c, http.StatusMethodNotAllowed, "method not allowed; this path allows "+allowed)
 }
 
 func writeError(c *fasthttp.RequestCtx, status int, message string) {

@@ -12,16 +12,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// metadata returns the dynamic metadata of an answer, in types of JSON, as the Envoy service has it
-// (contract L-18): what was asked, the metadata of the rules that were not exceeded, and which
-// descriptors of quota mode were over. It is nil unless RESPONSE_DYNAMIC_METADATA is true.
+// newMetadata returns the dynamic metadata of a response in JSON types, like the Envoy rate limit
+// service (contract L-18): the request, the metadata of the rules that were not exceeded, and the
+// descriptors in quota mode that were exceeded. It returns nil unless RESPONSE_DYNAMIC_METADATA is
+// true.
 func (s *service) newMetadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) map[string]any {
 	if !s.dynamicMetadata {
 		return nil
 	}
 	descriptors := make([]any, len(m.GetDescriptors()))
-	for i, asked := range m.GetDescriptors() {
-		descriptors[i] = descriptorFields(asked)
+	for i, descriptor := range m.GetDescriptors() {
+		descriptors[i] = descriptorFields(descriptor)
 	}
 	fields := map[string]any{"domain": m.GetDomain(), "descriptors": descriptors}
 	if hits := m.GetHitsAddend(); hits != 0 {
@@ -34,7 +35,7 @@ func (s *service) newMetadata(m *ratelimitpb.RateLimitRequest, d *ratelimit.Deci
 	return fields
 }
 
-// asAsked is a descriptor of the request.
+// descriptorFields returns the metadata of a descriptor of the request.
 func descriptorFields(d *commonpb.RateLimitDescriptor) map[string]any {
 	entries := make([]any, len(d.GetEntries()))
 	for i, e := range d.GetEntries() {
@@ -50,8 +51,8 @@ func descriptorFields(d *commonpb.RateLimitDescriptor) map[string]any {
 	return fields
 }
 
-// overrideText is an override in the text form of its message, but always with one
-// space, where the library's own writer puts one or two at random.
+// overrideText returns an override in protobuf text format. It always has single spaces; the
+// library inserts one or two at random.
 func overrideText(l *commonpb.RateLimitDescriptor_RateLimitOverride) string {
 	unit := "unit:" + l.GetUnit().String()
 	if l.GetRequestsPerUnit() == 0 {
@@ -60,8 +61,8 @@ func overrideText(l *commonpb.RateLimitDescriptor_RateLimitOverride) string {
 	return "requests_per_unit:" + strconv.FormatUint(uint64(l.GetRequestsPerUnit()), 10) + " " + unit
 }
 
-// ofPassed puts together the metadata of the rules that were not exceeded. What an
-// earlier descriptor says stands; mappings come together.
+// passedMetadata merges the metadata of the rules that were not exceeded. Mappings are merged; of
+// other values the one of the first descriptor counts.
 func passedMetadata(d *ratelimit.Decision) map[string]any {
 	all := map[string]any{}
 	for i := range d.Statuses {
@@ -72,29 +73,28 @@ func passedMetadata(d *ratelimit.Decision) map[string]any {
 	return all
 }
 
-// merge adds what is not there. It shares nothing that it may write to with the
-// rule.
+// mergeMetadata adds the missing values of more to all. It copies mappings, so that it never
+// changes the metadata of a rule.
 func mergeMetadata(all, more map[string]any) {
 	for name, value := range more {
 		inner, isMap := value.(map[string]any)
-		known, there := all[name]
+		existing, present := all[name]
 		switch {
-		case !there && isMap:
+		case !present && isMap:
 			fresh := make(map[string]any, len(inner))
 			mergeMetadata(fresh, inner)
 			all[name] = fresh
-		case !there:
+		case !present:
 			all[name] = value
 		case isMap:
-			if into, ok := known.(map[string]any); ok {
+			if into, ok := existing.(map[string]any); ok {
 				mergeMetadata(into, inner)
 			}
 		}
 	}
 }
 
-// addQuota tells which descriptors of quota mode are over their limit, by their
-// places in the request.
+// addQuota adds the indexes of the descriptors in quota mode that are over their limit.
 func addQuota(fields map[string]any, d *ratelimit.Decision) {
 	enabled, violations := false, []any{}
 	for i := range d.Statuses {
@@ -112,23 +112,23 @@ func addQuota(fields map[string]any, d *ratelimit.Decision) {
 	}
 }
 
-// toStruct is the form of metadata over gRPC; nil for none.
+// metadataToStruct converts metadata for gRPC. It returns nil for nil.
 func metadataToStruct(fields map[string]any) (*structpb.Struct, error) {
 	if fields == nil {
 		return nil, nil
 	}
 	s, err := structpb.NewStruct(fields)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "", "dynamic metadata", err)
+		return nil, fault.Wrap(fault.Internal, "", "encode the dynamic metadata", err)
 	}
 	return s, nil
 }
 
-// appendMetadata is its form over /json.
+// appendMetadata appends metadata as JSON.
 func appendMetadata(dst []byte, fields map[string]any) ([]byte, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "", "dynamic metadata", err)
+		return nil, fault.Wrap(fault.Internal, "", "encode the dynamic metadata", err)
 	}
 	dst = append(dst, `,"dynamicMetadata":`...)
 	return append(dst, text...), nil

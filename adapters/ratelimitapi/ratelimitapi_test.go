@@ -374,8 +374,8 @@ func TestJSONIsTheProtocols(t *testing.T) {
 	}
 }
 
-// TestNameOfTheLimit: the current limit bears the name of its rule, over both transports, and the headers
-// stay plain numbers.
+// TestNameOfTheLimit: the current limit bears the name of its rule, over both transports, and the
+// headers stay plain numbers.
 func TestNameOfTheLimit(t *testing.T) {
 	c := config()
 	c.Headers.Enabled = true
@@ -587,8 +587,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A client that never asks about health is kept from sending on a connection that
-// is about to be closed.
+// A client that never asks about health is kept from sending on a connection that is about to be
+// closed.
 func TestDrainEndsConnections(t *testing.T) {
 	b := open(t, config(), nil)
 	b.load(t)

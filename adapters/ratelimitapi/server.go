@@ -1,6 +1,5 @@
-// Package ratelimitapi is the rate limit service's two listeners: gRPC with the
-// v3 protocol and health, and HTTP with /json and /healthcheck. It decides
-// nothing itself; what is asked of it goes to the core.
+// Package ratelimitapi is the two listeners of the rate limit service: gRPC with the Envoy rate
+// limit protocol v3 and health, and HTTP with /json and /healthcheck. The core makes the decisions.
 package ratelimitapi
 
 import (
@@ -18,13 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// Dependencies is what the listeners need of the rest of the service.
+// Ports are the dependencies of the listeners.
 type Ports struct {
 	Decider Decider
 	Meter   Meter
 	Health  *Health
 	Tracing Tracing
-	Metrics prometheus.Registerer // nil to show none, which TLS does not allow
+	Metrics prometheus.Registerer // optional; required with TLS
 	Log     *logrus.Entry
 }
 
@@ -32,18 +31,17 @@ type Ports struct {
 type Server struct {
 	grpc     *grpc.Server
 	http     *fasthttp.Server
-	shutdown chan struct{} // closed when Shutdown has been called
+	shutdown chan struct{} // closed by Shutdown
 
 	grpcConns, httpConns *httpconn.Connections
 }
 
-// spareWorkers is how many more connections than the bound the HTTP library
-// serves at once. The listener refuses connections before that: it makes room
-// when one is closed, and the library a moment later.
+// spareWorkers is added to MaxConnections for the limit of the HTTP library. The library notices a
+// closed connection a moment later than our listener, which enforces MaxConnections.
 const spareWorkers = 1024
 
-// Open takes the addresses of both listeners; the cleanup gives up what
-// Shutdown has not. Nothing is answered before Serve.
+// Open opens both listeners. They serve no requests before Serve. The cleanup closes everything
+// that Shutdown has not closed.
 func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	service := &service{
 		decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
@@ -76,14 +74,14 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	return s, s.closeAll, nil
 }
 
-// GRPCAddr returns where the gRPC listener is.
+// GRPCAddr returns the address of the gRPC listener.
 func (s *Server) GRPCAddr() net.Addr { return s.grpcConns.Addr() }
 
-// HTTPAddr returns where the HTTP listener is.
+// HTTPAddr returns the address of the HTTP listener.
 func (s *Server) HTTPAddr() net.Addr { return s.httpConns.Addr() }
 
-// Serve answers on both listeners until Shutdown, and returns nil then. When
-// one fails, it returns why, and the other is closed.
+// Serve serves requests on both listeners. It returns nil after Shutdown. If one listener fails,
+// Serve closes the other one and returns the error.
 func (s *Server) Serve() error {
 	ended := make(chan error, 2)
 	go func() { ended <- wrapServeError("rate limit gRPC", s.grpc.Serve(s.grpcConns)) }()
@@ -105,9 +103,8 @@ func wrapServeError(listener string, err error) error {
 	return fmt.Errorf("serve %s: %w", listener, err)
 }
 
-// Shutdown closes both listeners and waits for the calls in flight, until ctx is done at the
-// latest; calls that are still in flight then are cut off. Health should have been drained before
-// (contract O-18).
+// Shutdown closes both listeners and waits for the calls in flight. When ctx is done, it aborts the
+// remaining calls and returns an error. The caller should drain Health before (contract O-18).
 func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-s.shutdown:
@@ -132,15 +129,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-calls
 	}
 	if err := errors.Join(<-web, ctx.Err()); err != nil {
-		return fmt.Errorf("shut the rate limit listeners down: %w", err)
+		return fmt.Errorf("shut down the rate limit listeners: %w", err)
 	}
 	return nil
 }
 
-// close ends everything at once. The connections go first: gRPC's Stop waits for
-// those that have not yet said that they speak HTTP/2.
+// closeAll closes listeners and connections at once. It closes the connections before it calls Stop
+// of the gRPC server, which waits for connections before their HTTP/2 preface.
 func (s *Server) closeAll() {
-	_ = s.grpcConns.Close() // closed already when it was served
+	_ = s.grpcConns.Close() // it is closed already after Serve
 	_ = s.httpConns.Close() // likewise
 	s.grpcConns.CloseAll()
 	s.httpConns.CloseAll()
@@ -153,7 +150,7 @@ func removeUnixSocket(path string) error {
 		return err
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return errors.New("there is something else than a socket at " + path)
+		return errors.New(path + " exists and is not a socket")
 	}
 	return os.Remove(path)
 }

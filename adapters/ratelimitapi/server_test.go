@@ -93,8 +93,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// Probes of a port, and pools that connect ahead of need, open connections and
-// ask nothing.
+// Probes of a port, and pools that connect ahead of need, open connections and ask nothing.
 func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
 	b := open(t, config(), nil)
 	for _, addr := range []net.Addr{b.server.GRPCAddr(), b.server.HTTPAddr()} {
@@ -128,8 +127,7 @@ func (b *bench) reachable(t *testing.T) {
 	}
 }
 
-// A connection that stops in the middle of its first words is cut off with the
-// calls in flight.
+// A connection that stops in the middle of its first words is cut off with the calls in flight.
 func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
 	b := open(t, config(), nil)
 	c, err := net.Dial("tcp", b.server.GRPCAddr().String())

@@ -13,33 +13,32 @@ import (
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-// Decider is what the listeners ask of the core; decide.Decider is one.
+// Decider makes the decisions. *decide.Decider implements it.
 type Decider interface {
 	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
 }
 
-// Meter hears of every call. It is safe for concurrent use.
+// Meter records calls. Implementations must be safe for concurrent use.
 type Meter interface {
-	// RecordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how
-	// long it took.
+	// RecordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how long it took.
 	RecordCall(took time.Duration)
 }
 
-// service answers calls of either transport.
+// service serves the calls of both transports.
 type service struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 	decider Decider
 	meter   Meter
 	headers HeaderConfig
-	// dynamicMetadata tells that answers hold metadata.
+	// dynamicMetadata adds metadata to responses.
 	dynamicMetadata bool
-	// namesCalls tells that lines are logged of every call, which name it.
+	// setRequestIDs sets the request id of every gRPC call, for the debug log.
 	setRequestIDs bool
 	log           *logrus.Entry
 	requests      requestPool
 }
 
-// decide converts and asks.
+// decide converts the request and returns the decision of the core.
 func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (ratelimit.Decision, error) {
 	began := time.Now()
 	q := s.requests.convert(m)
@@ -49,7 +48,7 @@ func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (
 	return d, err
 }
 
-// refuse logs what the caller is not told.
+// logRefusal logs an error and returns the response to it.
 func (s *service) logRefusal(log *logrus.Entry, err error) refusal {
 	r := classifyError(err)
 	if r.grpc == codes.Internal {

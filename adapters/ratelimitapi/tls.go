@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
-// follow returns the listener's configuration, which follows its files.
+// followFiles returns the TLS configuration of the listener, which reloads changed files.
 func (c TLSConfig) followFiles(log *logrus.Entry) (*tls.Config, error) {
 	return tlsfiles.FollowFiles(log, c.loadFiles, c.Cert, c.Key, c.ClientCA)
 }
@@ -40,7 +40,7 @@ func (c TLSConfig) requireClientCertificates(to *tls.Config) error {
 	}
 	to.ClientCAs = x509.NewCertPool()
 	if !to.ClientCAs.AppendCertsFromPEM(pem) {
-		return errors.New("GRPC_CLIENT_TLS_CACERT: the file has no certificate")
+		return errors.New("GRPC_CLIENT_TLS_CACERT: the file contains no certificate")
 	}
 	to.ClientAuth = tls.RequireAndVerifyClientCert
 	if c.ClientSAN != "" {

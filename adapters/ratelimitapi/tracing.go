@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// Tracing makes a span of each call that asks for a decision. The zero value
-// makes none, and then nothing of it stands in a call's way.
+// Tracing makes a span for each call that requests a decision. The zero value makes no spans and
+// adds no cost.
 type Tracing struct {
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
@@ -31,18 +31,18 @@ type Tracing struct {
 
 func (t Tracing) isEnabled() bool { return t.Tracer != nil }
 
-// What the spans tell beyond the semantic conventions. Entries are left out:
-// they may be addresses, tokens, people.
+// Attributes of spans in addition to the semantic conventions. There is none for the entries, which
+// may contain addresses, tokens or names of people.
 const (
 	attrRequestID   = attribute.Key("request_id")
 	attrDomain      = attribute.Key("ratelimit.domain")
 	attrDescriptors = attribute.Key("ratelimit.descriptors")
 	attrCode        = attribute.Key("ratelimit.code")
 
-	maxDomain = 256 // bytes of a domain that are told
+	maxDomain = 256 // bytes of a domain in a span
 )
 
-// Every span of one transport begins with the same options.
+// The options of all spans of a transport.
 var (
 	grpcMethod = strings.TrimPrefix(ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName, "/")
 	grpcSpan   = []trace.SpanStartOption{
@@ -55,8 +55,8 @@ var (
 	}
 )
 
-// unary is a grpc.UnaryServerInterceptor. It costs less than a stats handler,
-// which hears of every message and has to be asked about every call.
+// interceptUnary is a grpc.UnaryServerInterceptor that makes the span of a call. It costs less than
+// a stats handler, which is called for every message.
 func (t Tracing) interceptUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if info.FullMethod != ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName {
 		return next(ctx, request)
@@ -64,18 +64,18 @@ func (t Tracing) interceptUnary(ctx context.Context, request any, info *grpc.Una
 	md, _ := metadata.FromIncomingContext(ctx)
 	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, metadataCarrier(md)), grpcMethod, grpcSpan...)
 	defer span.End()
-	answer, err := next(ctx, request)
+	response, err := next(ctx, request)
 	if span.IsRecording() {
 		describeCall(span, grpcstatus.Code(err))
 		if id := grpcRequestID(ctx); id != "" {
 			span.SetAttributes(attrRequestID.String(id))
 		}
 	}
-	return answer, err
+	return response, err
 }
 
-// tellStatus tells how a call ended. What the caller did wrong is no error of
-// ours (semantic conventions for gRPC).
+// describeCall sets the status of a call in its span. An error of the client is not an error of the
+// span (semantic conventions for gRPC).
 func describeCall(span trace.Span, code grpccodes.Code) {
 	span.SetAttributes(semconv.RPCResponseStatusCode(code.String()))
 	switch code {
@@ -85,11 +85,11 @@ func describeCall(span trace.Span, code grpccodes.Code) {
 	}
 }
 
-// spanContext is the key of a call's context in a request of /json.
+// spanContext is the key of the context with the span in a request of /json.
 type spanContext struct{}
 
-// contextOf returns the context of a request: not its own, which is done as
-// soon as the service begins to shut down, when calls in flight are to finish.
+// contextOf returns the context for a request. It is not the context of the library, which is
+// cancelled when the shutdown begins, although requests in flight must finish.
 func contextOf(c *fasthttp.RequestCtx) context.Context {
 	if ctx, ok := c.UserValue(spanContext{}).(context.Context); ok {
 		return ctx
@@ -97,7 +97,7 @@ func contextOf(c *fasthttp.RequestCtx) context.Context {
 	return context.Background()
 }
 
-// web makes a span of each request of /json.
+// traceJSON makes a span for each request of /json.
 func (t Tracing) traceJSON(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		if string(c.Path()) != jsonPath {
@@ -129,7 +129,7 @@ func describeRequest(span trace.Span, c *fasthttp.RequestCtx) {
 	}
 }
 
-// tracedDecider adds what was decided to the span of the call.
+// tracedDecider adds the decision to the span of the call.
 type tracedDecider struct{ Decider }
 
 func (d tracedDecider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
@@ -145,12 +145,12 @@ func (d tracedDecider) Decide(ctx context.Context, r *ratelimit.Request) (rateli
 	return decision, err
 }
 
-// clip also copies: spans outlive the message.
+// clipDomain returns a short copy of a domain. It copies because the span outlives the message.
 func clipDomain(domain string) string {
 	return strings.ToValidUTF8(domain[:min(len(domain), maxDomain)], "")
 }
 
-// incoming lets a propagator read gRPC metadata, whose keys are lower case.
+// metadataCarrier lets a propagator read gRPC metadata, whose keys are in lower case.
 type metadataCarrier metadata.MD
 
 func (m metadataCarrier) Get(key string) string {

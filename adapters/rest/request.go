@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"crypto/rand"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
@@ -26,12 +26,7 @@ const fieldRequestID = "request_id"
 // setRequestID sets the id of the request: the id that the client sent, if it is valid, else a
 // random one. The response and every log line contain it.
 func setRequestID(c *fiber.Ctx) {
-	id := strings.Clone(c.Get(requestid.Header))
-	if !requestid.Valid(id) {
-		var random [12]byte
-		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		id = requestid.Of(random)
-	}
+	id := httpconn.RequestID(strings.Clone(c.Get(requestid.Header)))
 	c.Locals(requestIDKey, id)
 	c.Set(requestid.Header, id)
 }

@@ -32,12 +32,13 @@ const (
 	FirstByte                       // when the client has sent anything
 )
 
-// Connections is a listener that tracks its open connections. Port probes, browsers and connection pools
-// open connections on which no request is ever sent; a server that shuts down would wait for them as for
-// calls in flight.
+// Connections is a listener that tracks its open connections. Port probes, browsers and connection
+// pools open connections on which no request is ever sent; a server that shuts down would wait for
+// them as for calls in flight.
 //
-// A connection marked by [Linger] reads the rest of a request before it is closed. A connection that is closed
-// with unread bytes is reset, and a client that is still sending may then never read the response.
+// A connection marked by [Linger] reads the rest of a request before it is closed. A connection
+// that is closed with unread bytes is reset, and a client that is still sending may then never read
+// the response.
 type Connections struct {
 	net.Listener
 	first FirstRequest
@@ -85,8 +86,8 @@ func (l *Connections) removeConn(c *trackedConn) {
 	delete(l.open, c)
 }
 
-// CloseUnused closes, after half a second, connections on which no request has arrived, again and again
-// until finished is closed.
+// CloseUnused closes, after half a second, connections on which no request has arrived, again and
+// again until finished is closed.
 func (l *Connections) CloseUnused(finished <-chan struct{}) {
 	grace := time.NewTimer(unusedGrace)
 	defer grace.Stop()
@@ -127,8 +128,8 @@ func (l *Connections) CloseAll() {
 	}
 }
 
-// Linger makes a connection of [Connections] read what the client still sends when it is closed, for at
-// most two seconds and 16 MiB. Other connections are left as they are.
+// Linger makes a connection of [Connections] read what the client still sends when it is closed,
+// for at most two seconds and 16 MiB. Other connections are left as they are.
 func Linger(c net.Conn) {
 	if l, ok := c.(interface{ linger() }); ok {
 		l.linger()
@@ -177,8 +178,8 @@ type secureConn struct {
 	tls *tls.Conn
 }
 
-// Handshake completes the handshake before the first request is read. The server has set the deadline of
-// a request for it.
+// Handshake completes the handshake before the first request is read. The server has set the
+// deadline of a request for it.
 func (c *secureConn) Handshake() error {
 	return c.tls.HandshakeContext(context.Background())
 }

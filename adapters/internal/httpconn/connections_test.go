@@ -80,7 +80,8 @@ func TestCloseAll(t *testing.T) {
 	}
 }
 
-// TestLinger closes a connection whose client is still sending. The client must be able to read the response.
+// TestLinger closes a connection whose client is still sending. The client must be able to read the
+// response.
 func TestLinger(t *testing.T) {
 	l := newConnections(t, FirstHeader)
 	client, server := dialTracked(t, l)

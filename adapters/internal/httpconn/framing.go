@@ -24,11 +24,12 @@ var (
 	errCodingVersion = errors.New("HTTP/1.0 has no transfer encoding")
 )
 
-// CheckFraming returns an error for a request header that two HTTP parsers may read differently: its length,
-// its host or the value of a field. A proxy in front of the service parses it first, and a difference between
-// both parsers allows request smuggling (RFC 9112, section 11.2). The server library is lenient; this function
-// checks what the library does not. After an error the caller must close the connection, because the start of
-// the next request is unknown. The text of the error may be sent to the client.
+// CheckFraming returns an error for a request header that two HTTP parsers may read differently:
+// its length, its host or the value of a field. A proxy in front of the service parses it first,
+// and a difference between both parsers allows request smuggling (RFC 9112, section 11.2). The
+// server library is lenient; this function checks what the library does not. After an error the
+// caller must close the connection, because the start of the next request is unknown. The text of
+// the error may be sent to the client.
 func CheckFraming(h *fasthttp.RequestHeader) error {
 	version := h.Protocol()
 	if !bytes.Equal(version, protocol11) && !bytes.Equal(version, protocol10) {
@@ -53,14 +54,14 @@ var (
 
 const del = 0x7f
 
-// seen counts the headers that tell whom a request is for and where it ends.
+// framingHeaders counts the headers that determine the host and the length of a request.
 type framingHeaders struct {
 	hosts, lengths, codings int
 	notChunked              bool
 }
 
-// lines takes in the header after the request line, with the empty line at its
-// end or without.
+// readLines reads the header lines after the request line, with or without the empty line at the
+// end.
 func (s *framingHeaders) readLines(raw []byte) error {
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')
@@ -95,8 +96,8 @@ func (s *framingHeaders) readLine(line []byte) error {
 	return nil
 }
 
-// note looks at the length of a name first, which tells most headers from the
-// few that matter.
+// countHeader counts a header. It compares the length of the name first, because that is fast and
+// rules out most headers.
 func (s *framingHeaders) countHeader(name, value []byte) {
 	switch len(name) {
 	case len("Host"):
@@ -111,6 +112,7 @@ func (s *framingHeaders) countHeader(name, value []byte) {
 	}
 }
 
+// countIf returns 1 if the names are equal, else 0.
 func countIf(name []byte, want string) int {
 	if strings.EqualFold(string(name), want) {
 		return 1
@@ -118,8 +120,7 @@ func countIf(name []byte, want string) int {
 	return 0
 }
 
-// judge applies RFC 9112, 3.2 (one Host header), 6.1 and 6.3 (what ends a
-// body).
+// check applies RFC 9112, 3.2 (one Host header), 6.1 and 6.3 (the length of a body).
 func (s *framingHeaders) check(http11 bool) error {
 	switch {
 	case s.hosts > 1 || s.hosts == 0 && http11:
@@ -138,18 +139,18 @@ func (s *framingHeaders) check(http11 bool) error {
 	return nil
 }
 
-// isToken reports whether a name has only the characters of one.
+// isToken reports whether a name consists of token characters.
 func isToken(name []byte) bool {
 	for _, b := range name {
-		if !tokens[b] {
+		if !isTokenChar[b] {
 			return false
 		}
 	}
 	return len(name) > 0
 }
 
-// tokens tells the characters of a token (RFC 9110, 5.6.2) from others.
-var tokens = func() (table [256]bool) {
+// isTokenChar is true for the characters of a token (RFC 9110, 5.6.2).
+var isTokenChar = func() (table [256]bool) {
 	for b := '!'; b < del; b++ {
 		table[b] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, b)
 	}

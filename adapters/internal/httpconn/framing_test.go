@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// check returns what is wrong with the first request of a text, with "unread"
-// for one that the library itself refuses.
-func check(text string) string {
+// checkRequest returns the error for the first request in a text, or "unread" if the library
+// rejects it.
+func checkRequest(text string) string {
 	var h fasthttp.RequestHeader
 	if h.Read(bufio.NewReaderSize(strings.NewReader(text), 16<<10)) != nil {
 		return "unread"
@@ -25,7 +25,7 @@ func check(text string) string {
 	return ""
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckFraming(t *testing.T) {
 	const begin = "POST /v0.1/publish?a=%20 HTTP/1.1\r\nHost: a\r\n"
 	for text, want := range map[string]string{
 		begin + "\r\n":                                                         "",
@@ -68,15 +68,14 @@ func TestCheck(t *testing.T) {
 		begin + "Content-Length: 0x1\r\n\r\n":                                  "unread",
 		begin + "Content-Length: 999999999999999999999999999999999999\r\n\r\n": "unread",
 	} {
-		if got := check(text); !strings.Contains(got, want) || (got == "") != (want == "") {
+		if got := checkRequest(text); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
 }
 
-// FuzzCheck compares with another library: what passes here is read alike
-// there.
-func FuzzCheck(f *testing.F) {
+// FuzzCheckFraming compares two libraries: they must read an accepted request in the same way.
+func FuzzCheckFraming(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
@@ -93,17 +92,17 @@ func FuzzCheck(f *testing.F) {
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {
-			return // stricter still
+			return // it is stricter
 		}
 		chunked := len(theirs.TransferEncoding) == 1
 		length := max(ours.ContentLength(), 0)
 		if chunked != (ours.ContentLength() == -1) || !chunked && theirs.ContentLength != int64(length) {
-			t.Errorf("%q ends at %d for us, at %d, %v for others", text, ours.ContentLength(), theirs.ContentLength, theirs.TransferEncoding)
+			t.Errorf("%q has the length %d for fasthttp, and %d, %v for net/http", text, ours.ContentLength(), theirs.ContentLength, theirs.TransferEncoding)
 		}
 	})
 }
 
-func BenchmarkCheck(b *testing.B) {
+func BenchmarkCheckFraming(b *testing.B) {
 	var h fasthttp.RequestHeader
 	text := "GET /v0.1/servers?limit=100 HTTP/1.1\r\nHost: registry.example.com\r\nUser-Agent: editor/1.0\r\n" +
 		"Accept: application/json\r\nAccept-Encoding: gzip\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"

@@ -13,7 +13,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// How long a listener waits after a failed accept: the time doubles from the first wait to the longest one.
+// How long a listener waits after a failed accept: the time doubles from the first wait to the
+// longest one.
 const (
 	firstWait   = 5 * time.Millisecond
 	longestWait = time.Second
@@ -22,8 +23,8 @@ const (
 // logGap is the shortest time between two log lines about failed accepts.
 const logGap = time.Minute
 
-// refusalTime bounds how long the listener tries to send a refusal. The few bytes always fit into an empty socket, so this is
-// only a safeguard.
+// refusalTime bounds how long the listener tries to send a refusal. The few bytes always fit into
+// an empty socket, so this is only a safeguard.
 const refusalTime = time.Second
 
 // TooManyConnections is the HTTP response for refused connections.
@@ -34,11 +35,13 @@ const TooManyConnections = "HTTP/1.1 503 Service Unavailable\r\nConnection: clos
 type ListenerOptions struct {
 	// Name is the listener's name in metrics and logs.
 	Name string
-	// Max is how many connections may be open at once; further ones are closed at once. 0 means no bound.
+	// Max is how many connections may be open at once; further ones are closed at once. 0 means no
+	// bound.
 	Max int
 	// Refusal is sent on a refused connection before it is closed; empty for nothing.
 	Refusal string
-	// Refused counts refused connections. It is optional: without it, the listener registers a metric of its own.
+	// Refused counts refused connections. It is optional: without it, the listener registers a
+	// metric of its own.
 	Refused prometheus.Counter
 	// Metrics is where the metrics are registered; nil for nowhere.
 	Metrics prometheus.Registerer
@@ -89,8 +92,8 @@ func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	return a
 }
 
-// Accept returns the next connection within the bound. It returns an error only when the listener was closed or can never accept
-// again.
+// Accept returns the next connection within the bound. It returns an error only when the listener
+// was closed or can never accept again.
 func (a *Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := a.Listener.Accept()
@@ -147,9 +150,9 @@ func (a *Listener) refuseConn(c net.Conn) {
 	_ = c.Close() // the connection was not used
 }
 
-// IsTemporary reports whether accepting may succeed later although err was returned now. accept(2) also returns errors of the
-// network and of the connection itself, which differ by system, so all errors of the system count except those that say that
-// this is no listening socket.
+// IsTemporary reports whether accepting may succeed later although err was returned now. accept(2)
+// also returns errors of the network and of the connection itself, which differ by system, so all
+// errors of the system count except those that say that this is no listening socket.
 func IsTemporary(err error) bool {
 	if errors.Is(err, net.ErrClosed) {
 		return false

@@ -7,8 +7,8 @@ import (
 
 var _ propagation.ValuesGetter = TraceCarrier{}
 
-// TraceCarrier lets a propagator read the trace of a request from its header. It returns copies, because the
-// server reuses the memory of a request.
+// TraceCarrier lets a propagator read the trace of a request from its header. It returns copies,
+// because the server reuses the memory of a request.
 type TraceCarrier struct{ header *fasthttp.RequestHeader }
 
 // NewTraceCarrier returns the carrier of a request header.

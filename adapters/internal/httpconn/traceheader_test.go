@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// TestCarrier wants what propagators look for found: one field, a field on several lines, and nothing in an empty header.
+// TestCarrier reads one field, a field on several lines, and an empty header with propagators.
 func TestCarrier(t *testing.T) {
 	var h fasthttp.RequestHeader
 	h.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
@@ -44,7 +44,7 @@ func TestCarrier(t *testing.T) {
 	}
 }
 
-func TestSet(t *testing.T) {
+func TestSetField(t *testing.T) {
 	var h fasthttp.RequestHeader
 	httpconn.NewTraceCarrier(&h).Set("Traceparent", "x")
 	if got := string(h.Peek("traceparent")); got != "x" {

@@ -21,7 +21,8 @@ type ClientFile struct {
 type ClientFiles struct {
 	// Cert and Key are the client certificate, if any.
 	Cert, Key ClientFile
-	// CA holds certificate authorities in PEM, which are trusted in addition to those of the system.
+	// CA holds certificate authorities in PEM, which are trusted in addition to those of the
+	// system.
 	CA ClientFile
 	// AnyHost accepts a valid certificate for any server name.
 	AnyHost bool
@@ -48,14 +49,14 @@ func (f ClientFiles) Config() (*tls.Config, error) {
 		}
 	}
 	if f.AnyHost {
-		t.InsecureSkipVerify = true // asked for by name; the chain is checked below
+		t.InsecureSkipVerify = true // AnyHost requires it; VerifyConnection checks the chain
 		t.VerifyConnection = verifyChain(t.RootCAs)
 	}
 	return t, nil
 }
 
-// systemAuthorities returns a copy of the system's authorities; none where the
-// system has no files of them.
+// systemAuthorities returns a copy of the authorities of the system; empty if the system has no
+// files with authorities.
 func systemAuthorities() *x509.CertPool {
 	if system, err := x509.SystemCertPool(); err == nil {
 		return system
@@ -63,9 +64,9 @@ func systemAuthorities() *x509.CertPool {
 	return x509.NewCertPool()
 }
 
-// Follow reads the files, and returns a function that reads them again for each
-// new connection, so that renewed ones are used without a restart. While they
-// cannot be read, which is logged once, it returns what was read last.
+// Follow reads the files, and returns a function that reads them again for each new connection, so
+// that changed files are used without a restart. If it cannot read them, it logs the error once and
+// returns the last good configuration.
 func (f ClientFiles) Follow(log *logrus.Entry) (current func() *tls.Config, err error) {
 	last, err := f.Config()
 	if err != nil {
@@ -87,19 +88,18 @@ func (f ClientFiles) Follow(log *logrus.Entry) (current func() *tls.Config, err 
 	}, nil
 }
 
-// verifyChain checks a server's certificate against the authorities, without
-// its host name.
+// verifyChain returns a function that verifies the certificate of a server without its host name.
 func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
-			return errors.New("the server shows no certificate")
+			return errors.New("the server sent no certificate")
 		}
 		intermediates := x509.NewCertPool()
 		for _, certificate := range s.PeerCertificates[1:] {
 			intermediates.AddCert(certificate)
 		}
 		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
-			return fmt.Errorf("the server's certificate: %w", err)
+			return fmt.Errorf("verify the certificate of the server: %w", err)
 		}
 		return nil
 	}

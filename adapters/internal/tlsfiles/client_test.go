@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// TestAuthoritiesAreAddedToTheSystems reads a file of authorities: the connection
-// trusts them and those of the system, as the Envoy rate limit service does.
-func TestAuthoritiesAreAddedToTheSystems(t *testing.T) {
+// TestAuthoritiesAreAdded expects a connection to trust the authorities of the file and of the
+// system, like the Envoy rate limit service.
+func TestAuthoritiesAreAdded(t *testing.T) {
 	dir := t.TempDir()
 	system, own := testcert.NewAuthority(t).CertPEM, testcert.NewAuthority(t).CertPEM
 	write := func(name string, content []byte) string {
@@ -21,7 +21,8 @@ func TestAuthoritiesAreAddedToTheSystems(t *testing.T) {
 		}
 		return path
 	}
-	// The system's authorities are read once in a process, and here first.
+	// A process reads the authorities of the system only once. This test must be the first to do
+	// so.
 	t.Setenv("SSL_CERT_FILE", write("system.pem", system))
 	t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "none"))
 	c, err := ClientFiles{CA: ClientFile{"CA", write("own.pem", own)}}.Config()

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ShowExpiry registers the metric of when the certificates of a configuration of [FollowFiles] expire, in
-// Unix seconds. It checks the files like a handshake does, so that a renewed certificate shows before the
-// next connection. Each listener needs its own name.
+// ShowExpiry registers the metric of when the certificates of a configuration of [FollowFiles]
+// expire, in Unix seconds. It checks the files like a handshake does, so that a renewed certificate
+// shows before the next connection. Each listener needs its own name.
 func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "tollgate_certificate_expiry_timestamp_seconds",

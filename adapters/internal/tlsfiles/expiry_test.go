@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 )
 
-// goodUntil returns a certificate.
-func goodUntil(t *testing.T, end time.Time) tls.Certificate {
+// newCertificate returns a certificate that expires at end.
+func newCertificate(t *testing.T, end time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -35,16 +35,15 @@ func goodUntil(t *testing.T, end time.Time) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestShowExpiry wants the end of the certificate that the files hold now, of
-// each listener its own.
+// TestShowExpiry expects the expiry of the current certificate of each listener.
 func TestShowExpiry(t *testing.T) {
 	end := time.Unix(1_800_000_000, 0)
 	renewed := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{
-		goodUntil(t, end.Add(48*time.Hour)), goodUntil(t, end.Add(24*time.Hour)),
+		newCertificate(t, end.Add(48*time.Hour)), newCertificate(t, end.Add(24*time.Hour)),
 	}}
-	present := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{goodUntil(t, end)}}
-	f := &files{dir: t.TempDir()}
-	f.put(t, "cert", "first")
+	present := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{newCertificate(t, end)}}
+	f := &testFiles{dir: t.TempDir()}
+	f.writeFile(t, "cert", "first")
 	log, _ := test.NewNullLogger()
 	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil }, f.path("cert"))
 	if err != nil {
@@ -56,13 +55,13 @@ func TestShowExpiry(t *testing.T) {
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return renewed, nil },
 	})
-	wantShown(t, r, map[string]time.Time{"api": end, "grpc": end.Add(24 * time.Hour)})
+	checkExpiry(t, r, map[string]time.Time{"api": end, "grpc": end.Add(24 * time.Hour)})
 	present = renewed
-	f.put(t, "cert", "second")
-	wantShown(t, r, map[string]time.Time{"api": end.Add(24 * time.Hour), "grpc": end.Add(24 * time.Hour)})
+	f.writeFile(t, "cert", "second")
+	checkExpiry(t, r, map[string]time.Time{"api": end.Add(24 * time.Hour), "grpc": end.Add(24 * time.Hour)})
 }
 
-func wantShown(t *testing.T, r *prometheus.Registry, want map[string]time.Time) {
+func checkExpiry(t *testing.T, r *prometheus.Registry, want map[string]time.Time) {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil || len(families) != 1 || families[0].GetName() != "tollgate_certificate_expiry_timestamp_seconds" {
@@ -71,11 +70,11 @@ func wantShown(t *testing.T, r *prometheus.Registry, want map[string]time.Time) 
 	for _, m := range families[0].GetMetric() {
 		listener := m.GetLabel()[0].GetValue()
 		if got := time.Unix(int64(m.GetGauge().GetValue()), 0); !got.Equal(want[listener]) {
-			t.Errorf("%s is good until %v, want %v", listener, got, want[listener])
+			t.Errorf("%s expires at %v, want %v", listener, got, want[listener])
 		}
 		delete(want, listener)
 	}
 	if len(want) > 0 {
-		t.Errorf("nothing is shown of %v", want)
+		t.Errorf("there is no metric for %v", want)
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
-// FollowFiles returns a configuration that calls load again when one of the files has changed, so that a
-// renewed certificate is used without a restart. Each handshake checks the files, which is cheap compared
-// with the handshake and works on every file system; a symbolic link with a new target is a change. If load
-// fails for changed files, the error is logged once per change and the last good configuration stays in use.
+// FollowFiles returns a configuration that calls load again when one of the files has changed, so
+// that a renewed certificate is used without a restart. Each handshake checks the files, which is
+// cheap compared with the handshake and works on every file system; a symbolic link with a new
+// target is a change. If load fails for changed files, the error is logged once per change and the
+// last good configuration stays in use.
 //
 // FollowFiles returns the error of the first load. Calls of load do not overlap.
 func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), paths ...string) (*tls.Config, error) {
@@ -41,8 +42,8 @@ type follower struct {
 	failing bool // reading the files failed for a reason that may pass, which was logged
 }
 
-// present returns what the files as they are say, or, while they do not load,
-// what they last said.
+// currentConfig returns the configuration of the current files, or the last good one if they do not
+// load.
 func (f *follower) currentConfig() *tls.Config {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
