@@ -1,11 +1,11 @@
-# Tollgate's workshop. `make help` lists the targets.
+# `make help` lists the targets.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-# Pinned tools; each is built into .bin/ when it is not there in that version.
+# Pinned tools: each is built into .bin/ unless .bin/ contains that version already.
 GOLANGCI_LINT_VERSION := v2.15.0
 BUF_VERSION := v1.70.0
 PROTOC_GEN_GO_VERSION := v1.36.12
@@ -18,7 +18,7 @@ BUF := $(TOOLS)/buf
 PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/protoc-gen-go-grpc
 
-# The version of the source, also where there is no git or no history.
+# The version of the source; it has a value even without git or without history.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)'
@@ -26,7 +26,7 @@ PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 
 FUZZTIME ?= 10s
-# More flags of go test, such as -parallel=1.
+# Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
 .PHONY: help run test check lint generate build bench fuzz vuln
@@ -43,21 +43,21 @@ run: build ## build and serve with embedded defaults and the example rate limit 
 	export DATA_DIR="$${DATA_DIR-./data}"; \
 	exec bin/tollgate serve
 
-test: ## run every test with the race detector, beside PostgreSQL, Valkey and memcached
+test: ## run all tests with the race detector; starts PostgreSQL, Valkey and memcached for them
 	GORACE=atexit_sleep_ms=0 test/servers/with.sh go test -race -shuffle=on -timeout=40m ./...
 
-check: check-format check-vet lint check-generated check-tidy ## fail unless formatted, vetted, linted, generated and tidy
+check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and go.mod
 
 lint: tool-lint ## run the pinned golangci-lint
 	$(GOLANGCI_LINT) run --timeout=30m ./...
 
-generate: tools-protobuf ## renew what is generated: Wire injectors, the plugin protocol, the API page, the references in docs
+generate: tools-protobuf ## generate the Wire injectors, the plugin protocol, the API page and the references in docs
 	@if [ -d plugins/proto ]; then echo "buf generate"; cd plugins/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
 
-build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
+build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
 	@mkdir -p bin/plugins
 	$(BUILD) -o bin/ ./cmd/tollgate ./cmd/ratelimit-client
 	$(if $(PLUGINS),$(BUILD) -o bin/plugins/ $(PLUGINS))
@@ -65,7 +65,7 @@ build: ## make the static binaries: bin/tollgate, bin/ratelimit-client, bin/plug
 bench: ## measure the service under load
 	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
 
-fuzz: ## run each fuzz test for FUZZTIME (10s), and list those that failed at the end
+fuzz: ## run each fuzz test for FUZZTIME (10s), then list the failed ones
 	@failed=; \
 	folders=$$({ grep -rlE --include='*_test.go' '^func Fuzz' $(SOURCES) || true; } | xargs -r -n1 dirname | sort -u); \
 	for folder in $$folders; do \
@@ -77,7 +77,7 @@ fuzz: ## run each fuzz test for FUZZTIME (10s), and list those that failed at th
 	done; \
 	[ -z "$$failed" ] || { printf 'these fuzz tests failed:\n%s' "$$failed"; exit 1; } >&2
 
-vuln: ## look for known vulnerabilities in what we call; needs the vulnerability database
+vuln: ## report known vulnerabilities in the code that we call; needs the vulnerability database
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
 check-format:
@@ -87,7 +87,7 @@ check-format:
 check-vet:
 	go vet ./...
 
-# Compares the files themselves, not the tree with its history, so that uncommitted work can be checked.
+# Compares the files before and after, not with the last commit, so that uncommitted work can be checked.
 check-generated:
 	@sums() { find $(SOURCES) -name '*.pb.go' -o -name 'wire_gen.go' -o -path '*/apidocs/openapi.json' -o -path '*/apidocs/page.*' | LC_ALL=C sort | xargs -r sha256sum; }; \
 	before=$$(sums); \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the secrets of compose.yaml and leaves those alone that there are. Only you can enter the folder; the files in it
-# can be read by all, because each container sees the ones it is given under a user of its own.
+# Creates the secrets of compose.yaml that do not exist yet. Only you can enter the folder. The files in it are readable for
+# everybody, because each container reads its secrets as a different user.
 set -eu
 umask 077
 folder=$(dirname "$0")/secrets

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	root     = "../.."
-	patience = 2 * time.Minute // the limit for a whole test
+	root        = "../.."
+	testTimeout = 2 * time.Minute // for a whole test
 )
 
-// browsers are the usual program names.
-var browsers = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
+// browsers are the usual names.
+var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
-// findChromium returns the browser's path. It skips the test if there is no browser.
-func findChromium(t *testing.T) string {
+// findBrowser returns the path of the browser, or skips the test if there is no browser.
+func findBrowser(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("TEST_CHROMIUM"); path != "" {
 		return path
 	}
-	for _, name := range browsers {
+	for _, name := range browserNames {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -44,37 +44,36 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
-// tab is a browser window, identified by its chromedp context.
+// tab is a window of a browser; ctx identifies it for chromedp.
 type tab struct{ ctx context.Context }
 
-// openBrowser starts a browser that runs until the test ends.
-func openBrowser(t *testing.T) tab {
+// openTab starts a browser, which runs until the test ends, and returns its window.
+func openTab(t *testing.T) tab {
 	t.Helper()
-	// Its last child processes may write while the folder is being removed, so
-	// that is no failure.
+	// The browser's last child processes may still write while the folder is removed, so errors are ignored.
 	profile, err := os.MkdirTemp("", "tollgate-browser-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(findChromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
-	if os.Geteuid() == 0 { // the sandbox of the browser does not work for root
+		chromedp.ExecPath(findBrowser(t)), chromedp.DisableGPU, chromedp.UserDataDir(profile))
+	if os.Geteuid() == 0 { // Chromium's sandbox does not work for root
 		options = append(options, chromedp.NoSandbox)
 	}
-	within, cancel := context.WithTimeout(context.Background(), patience)
+	within, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	allocator, cancel := chromedp.NewExecAllocator(within, options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
 	window := tab{ctx}
-	window.runSteps(t)
+	window.run(t)
 	return window
 }
 
-// runSteps runs steps one after the other.
-func (w tab) runSteps(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+// run runs steps one after the other, and ends the test if one fails.
+func (w tab) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(w.ctx, steps...); err != nil {
 		t.Fatal(err)
@@ -91,8 +90,7 @@ func evaluate[T any](t *testing.T, w tab, expression string) T {
 	return value
 }
 
-// startService runs the service until the test ends, and returns the address of its
-// API.
+// startService starts the service, which runs until the test ends, and returns the base URL of its API.
 func startService(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,21 +112,21 @@ func startService(t *testing.T) string {
 	return "http://" + s.API
 }
 
-// view is a window size and colour scheme.
-type view struct {
+// viewport is the size and the color scheme of a window.
+type viewport struct {
 	name   string
 	width  int64
 	scheme string // light or dark
 }
 
-// setView sets the size and the colour scheme of the window.
-func (w tab) setView(t *testing.T, v view) {
+// setViewport sets the size and the color scheme of the window.
+func (w tab) setViewport(t *testing.T, v viewport) {
 	t.Helper()
 	options := []chromedp.EmulateViewportOption{}
 	if v.width < 800 {
 		options = append(options, chromedp.EmulateMobile)
 	}
-	w.runSteps(t, chromedp.EmulateViewport(v.width, 900, options...))
+	w.run(t, chromedp.EmulateViewport(v.width, 900, options...))
 	_, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
 	})
@@ -137,29 +135,29 @@ func (w tab) setView(t *testing.T, v view) {
 	}
 }
 
-// complaints collects the errors that the browser reports for a page, and the requests of the page
-// to other hosts.
+// complaints collects the errors and messages in the browser's console and the page's requests to other hosts.
 type complaints struct {
 	host string
 	mu   sync.Mutex
 	all  []string
 }
 
-// collectComplaints collects complaints from now on.
-func collectComplaints(t *testing.T, w tab, address string) *complaints {
+// recordComplaints starts to collect complaints about the pages of the service at address.
+func recordComplaints(t *testing.T, w tab, address string) *complaints {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &complaints{host: u.Host}
-	if err := chromedp.Listen(w.ctx, c.receiveEvent); err != nil {
+	if err := chromedp.Listen(w.ctx, c.handleEvent); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func (c *complaints) receiveEvent(event any) {
+// handleEvent adds a complaint if the event is one.
+func (c *complaints) handleEvent(event any) {
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
 		c.addComplaint("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
@@ -169,7 +167,7 @@ func (c *complaints) receiveEvent(event any) {
 		c.addComplaint("exception: %s", e.ExceptionDetails.Text)
 	case *network.EventRequestWillBeSent:
 		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != c.host {
-			c.addComplaint("it asks for %s", e.Request.URL)
+			c.addComplaint("the page requests %s from another host", e.Request.URL)
 		}
 	}
 }
@@ -189,8 +187,8 @@ func (c *complaints) takeAll() []string {
 	return all
 }
 
-// saveScreenshot saves a screenshot in the folder of TEST_PICTURES, if it is set.
-func saveScreenshot(t *testing.T, w tab, name string) {
+// savePicture saves a screenshot if TEST_PICTURES is set.
+func savePicture(t *testing.T, w tab, name string) {
 	t.Helper()
 	dir := os.Getenv("TEST_PICTURES")
 	if dir == "" {

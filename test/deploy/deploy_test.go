@@ -1,5 +1,5 @@
-// Package deploy checks the files of the folder deploy, which nothing here can run: each is read by the library or the tool
-// that it is for, and held against the settings that the service has.
+// Package deploy checks the files in the folder deploy without running them. Each test parses a file with the library
+// or the tool that the file is written for, and compares its values with the settings of the service.
 package deploy
 
 import (
@@ -13,22 +13,23 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-const folder = "../../deploy"
+const deployFolder = "../../deploy"
 
-// runtimeVariables are read by the Go runtime, not by us.
+// runtimeVariables are variables that the Go runtime reads; they are not settings of the service.
 var runtimeVariables = []string{"GOMEMLIMIT"}
 
-func read(t *testing.T, path ...string) string {
+// readDeployFile returns the content of a file in the folder deploy.
+func readDeployFile(t *testing.T, path ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(append([]string{folder}, path...)...))
+	text, err := os.ReadFile(filepath.Join(append([]string{deployFolder}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// known are the service's settings by name.
-func known(t *testing.T) map[string]settings.Variable {
+// knownSettings returns the settings of the service by name.
+func knownSettings(t *testing.T) map[string]settings.Variable {
 	t.Helper()
 	list, err := settings.Describe(nil)
 	if err != nil {
@@ -41,21 +42,22 @@ func known(t *testing.T) map[string]settings.Variable {
 	return byName
 }
 
-// checkEnvironment wants settings that there are, secrets from files only, and values that the service takes.
+// checkEnvironment reports variables that are not settings, secrets that are not read from files, and values that the
+// service does not accept.
 func checkEnvironment(t *testing.T, values map[string]string) {
 	t.Helper()
-	all := known(t)
+	all := knownSettings(t)
 	var environ []string
 	for name, value := range values {
 		if secret, ok := strings.CutSuffix(name, "_FILE"); ok && all[secret].Secret {
-			continue // the file is not here
+			continue // the file exists only where the service runs
 		}
 		v, ok := all[name]
 		if !ok && !slices.Contains(runtimeVariables, name) {
-			t.Errorf("%s is no setting", name)
+			t.Errorf("%s is not a setting of the service", name)
 		}
 		if v.Secret && strings.ContainsAny(value, "@") {
-			t.Errorf("%s is a secret and stands in the open", name)
+			t.Errorf("%s contains a secret: set %s_FILE instead", name, name)
 		}
 		environ = append(environ, name+"="+value)
 	}
@@ -64,10 +66,10 @@ func checkEnvironment(t *testing.T, values map[string]string) {
 	}
 }
 
-// shutdown returns how long the service may take to end with the given settings.
-func shutdown(t *testing.T, values map[string]string) time.Duration {
+// shutdownTime returns how long the service may take to shut down with the given settings.
+func shutdownTime(t *testing.T, values map[string]string) time.Duration {
 	t.Helper()
-	all := known(t)
+	all := knownSettings(t)
 	var sum time.Duration
 	for _, name := range []string{"SHUTDOWN_DRAIN", "SHUTDOWN_TIMEOUT"} {
 		text := all[name].Default

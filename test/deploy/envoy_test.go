@@ -22,11 +22,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TestEnvoy reads Envoy's configuration into its own messages, which refuse unknown fields and check values, those inside
-// of extensions too.
+// TestEnvoy parses Envoy's configuration into Envoy's own messages, which reject unknown fields, and validates all values,
+// also those in extensions.
 func TestEnvoy(t *testing.T) {
 	var tree any
-	if err := yaml.Unmarshal([]byte(read(t, "envoy", "envoy.yaml")), &tree); err != nil {
+	if err := yaml.Unmarshal([]byte(readDeployFile(t, "envoy", "envoy.yaml")), &tree); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(tree)
@@ -42,27 +42,27 @@ func TestEnvoy(t *testing.T) {
 	for _, c := range config.GetStaticResources().GetClusters() {
 		clusters = append(clusters, c.GetName())
 	}
-	for _, word := range named(tree, "cluster", "cluster_name") {
+	for _, word := range findValues(tree, "cluster", "cluster_name") {
 		if !slices.Contains(clusters, word) {
-			t.Errorf("there is no cluster %s among %v", word, clusters)
+			t.Errorf("the cluster %s is not defined; the clusters are %v", word, clusters)
 		}
 	}
-	all := known(t)
+	all := knownSettings(t)
 	for key, setting := range map[string]string{"issuer": "TOKEN_ISSUER", "audiences": "TOKEN_AUDIENCE"} {
-		if got := named(tree, key); !slices.Equal(got, []string{all[setting].Default}) {
+		if got := findValues(tree, key); !slices.Equal(got, []string{all[setting].Default}) {
 			t.Errorf("%s is %v, want the default of %s", key, got, setting)
 		}
 	}
 	checkDrain(t, &config)
 	if !strings.Contains(string(text), "/.well-known/jwks.json") {
-		t.Error("the key set is fetched from elsewhere")
+		t.Error("no key set is fetched from /.well-known/jwks.json")
 	}
 }
 
-// checkDrain wants Envoy to see that an instance drains before its listeners close.
+// checkDrain checks that Envoy marks a draining instance as unhealthy before the instance closes its listeners.
 func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
 	t.Helper()
-	drain, err := time.ParseDuration(known(t)["SHUTDOWN_DRAIN"].Default)
+	drain, err := time.ParseDuration(knownSettings(t)["SHUTDOWN_DRAIN"].Default)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,21 +71,21 @@ func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
 		for _, check := range c.GetHealthChecks() {
 			checks++
 			failures := time.Duration(check.GetUnhealthyThreshold().GetValue())
-			if noticed := failures*check.GetInterval().AsDuration() + check.GetTimeout().AsDuration(); noticed >= drain {
-				t.Errorf("%s: that an instance goes may be noticed after %v, and it answers for %v", c.GetName(), noticed, drain)
+			if detected := failures*check.GetInterval().AsDuration() + check.GetTimeout().AsDuration(); detected >= drain {
+				t.Errorf("%s: Envoy may need %v to detect that an instance drains, want less than SHUTDOWN_DRAIN (%v)", c.GetName(), detected, drain)
 			}
 		}
 	}
 	if checks == 0 {
-		t.Error("nobody's health is asked for")
+		t.Error("no cluster has a health check")
 	}
 }
 
-// checkMessage lets a message check its values, and those packed inside.
+// checkMessage validates a message and, recursively, the messages packed in its Any fields.
 func checkMessage(t *testing.T, m proto.Message) {
 	t.Helper()
 	if v, ok := m.(interface{ ValidateAll() error }); !ok {
-		t.Errorf("%T cannot check itself", m)
+		t.Errorf("%T has no method ValidateAll", m)
 	} else if err := v.ValidateAll(); err != nil {
 		t.Error(err)
 	}
@@ -109,33 +109,34 @@ func checkMessage(t *testing.T, m proto.Message) {
 	}
 }
 
-// named returns the texts that stand under keys, or in lists under them.
-func named(tree any, keys ...string) []string {
+// findValues returns the strings that the keys have as values, directly or in lists, anywhere in a tree.
+func findValues(tree any, keys ...string) []string {
 	var found []string
 	switch n := tree.(type) {
 	case map[string]any:
 		for key, value := range n {
 			if slices.Contains(keys, key) {
-				found = append(found, texts(value)...)
+				found = append(found, flattenValues(value)...)
 			}
-			found = append(found, named(value, keys...)...)
+			found = append(found, findValues(value, keys...)...)
 		}
 	case []any:
 		for _, value := range n {
-			found = append(found, named(value, keys...)...)
+			found = append(found, findValues(value, keys...)...)
 		}
 	}
 	return found
 }
 
-func texts(value any) []string {
+// flattenValues returns a string, or the strings in a list, as one list.
+func flattenValues(value any) []string {
 	switch v := value.(type) {
 	case string:
 		return []string{v}
 	case []any:
 		var all []string
 		for _, e := range v {
-			all = append(all, texts(e)...)
+			all = append(all, flattenValues(e)...)
 		}
 		return all
 	}

@@ -19,8 +19,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// cluster is what the manifests make.
-type cluster struct {
+// manifests are the Kubernetes objects of deploy/kubernetes.
+type manifests struct {
 	deployment apps.Deployment
 	configs    map[string]core.ConfigMap
 	services   []core.Service
@@ -29,24 +29,25 @@ type cluster struct {
 	network    networking.NetworkPolicy
 }
 
-// load reads the manifests into Kubernetes' own types, as its API does: fields that are unknown, repeated or in other case
-// are refused.
-func load(t *testing.T) *cluster {
+// loadManifests parses the manifests into Kubernetes' own types as the API server does: it rejects fields that are unknown
+// or repeated, or that differ in case.
+func loadManifests(t *testing.T) *manifests {
 	t.Helper()
-	c := &cluster{configs: map[string]core.ConfigMap{}}
-	files, err := filepath.Glob(filepath.Join(folder, "kubernetes", "*.yaml"))
+	c := &manifests{configs: map[string]core.ConfigMap{}}
+	files, err := filepath.Glob(filepath.Join(deployFolder, "kubernetes", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}
 	for _, file := range files {
-		for text := range strings.SplitSeq(read(t, "kubernetes", filepath.Base(file)), "\n---\n") {
-			c.add(t, file, text)
+		for text := range strings.SplitSeq(readDeployFile(t, "kubernetes", filepath.Base(file)), "\n---\n") {
+			c.addObject(t, file, text)
 		}
 	}
 	return c
 }
 
-func (c *cluster) add(t *testing.T, file, text string) {
+// addObject parses one YAML document and stores it in the field of its kind.
+func (c *manifests) addObject(t *testing.T, file, text string) {
 	t.Helper()
 	var tree map[string]any
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
@@ -56,7 +57,7 @@ func (c *cluster) add(t *testing.T, file, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	into := func(object any) {
+	decodeInto := func(object any) {
 		strict, err := kjson.UnmarshalStrict(document, object)
 		if err := errors.Join(append(strict, err)...); err != nil {
 			t.Errorf("%s: %v", file, err)
@@ -64,31 +65,31 @@ func (c *cluster) add(t *testing.T, file, text string) {
 	}
 	switch fmt.Sprint(tree["apiVersion"], " ", tree["kind"]) {
 	case "apps/v1 Deployment":
-		into(&c.deployment)
+		decodeInto(&c.deployment)
 	case "v1 ConfigMap":
 		var m core.ConfigMap
-		into(&m)
+		decodeInto(&m)
 		c.configs[m.Name] = m
 	case "v1 Service":
 		var s core.Service
-		into(&s)
+		decodeInto(&s)
 		c.services = append(c.services, s)
 	case "policy/v1 PodDisruptionBudget":
-		into(&c.budget)
+		decodeInto(&c.budget)
 	case "autoscaling/v2 HorizontalPodAutoscaler":
-		into(&c.scaler)
+		decodeInto(&c.scaler)
 	case "networking.k8s.io/v1 NetworkPolicy":
-		into(&c.network)
+		decodeInto(&c.network)
 	default:
 		t.Errorf("%s: unexpected %v %v", file, tree["apiVersion"], tree["kind"])
 	}
 }
 
-// container returns the service's container and its settings.
-func (c *cluster) container(t *testing.T) (core.Container, map[string]string) {
+// serviceContainer returns the container of the service and its settings.
+func (c *manifests) serviceContainer(t *testing.T) (core.Container, map[string]string) {
 	t.Helper()
 	if n := len(c.deployment.Spec.Template.Spec.Containers); n != 1 {
-		t.Fatalf("the pod has %d containers", n)
+		t.Fatalf("the pod has %d containers, want 1", n)
 	}
 	container := c.deployment.Spec.Template.Spec.Containers[0]
 	values := map[string]string{}
@@ -103,26 +104,26 @@ func (c *cluster) container(t *testing.T) (core.Container, map[string]string) {
 	return container, values
 }
 
-// TestKubernetesPod looks at what runs, and how it ends.
+// TestKubernetesPod checks the pod's settings, grace period, privileges, probes and volumes.
 func TestKubernetesPod(t *testing.T) {
-	c := load(t)
+	c := loadManifests(t)
 	pod := c.deployment.Spec.Template.Spec
-	container, values := c.container(t)
+	container, values := c.serviceContainer(t)
 	checkEnvironment(t, values)
-	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= shutdown(t, values) {
-		t.Errorf("a pod is killed after %v, and may need %v", grace, shutdown(t, values))
+	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= shutdownTime(t, values) {
+		t.Errorf("a pod is killed after %v, but its shutdown may take %v", grace, shutdownTime(t, values))
 	}
 	s := container.SecurityContext
 	if !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser == 0 || *pod.AutomountServiceAccountToken ||
 		pod.SecurityContext.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
 		*s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || s.Capabilities.Drop[0] != "ALL" {
-		t.Error("the pod may do more than it needs")
+		t.Error("the pod must run as an ordinary user with a read-only root, without capabilities and service account token")
 	}
 	for probe, path := range map[*core.Probe]string{
 		container.LivenessProbe: "/health", container.StartupProbe: "/health", container.ReadinessProbe: "/ready",
 	} {
 		if probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != "api" {
-			t.Errorf("a probe asks %v, want %s", probe.HTTPGet, path)
+			t.Errorf("a probe requests %v, want %s on port api", probe.HTTPGet, path)
 		}
 	}
 	mounted := map[string]string{}
@@ -135,70 +136,71 @@ func TestKubernetesPod(t *testing.T) {
 		}
 		delete(mounted, v.Name)
 		if v.ConfigMap != nil && c.configs[v.ConfigMap.Name].Name == "" {
-			t.Errorf("there is no ConfigMap %s", v.ConfigMap.Name)
+			t.Errorf("the ConfigMap %s is not defined", v.ConfigMap.Name)
 		}
 	}
 	if len(mounted) > 0 {
-		t.Errorf("there are no volumes for %v", mounted)
+		t.Errorf("these mounts have no volume: %v", mounted)
 	}
 }
 
-// TestKubernetesRollout wants a rollout in which no request fails: a new pod before an old one goes, and nobody who still
-// sends to a pod when its listeners close.
+// TestKubernetesRollout checks that no request fails during a rollout: a new pod is ready before an old one ends, and
+// clients stop sending requests to a pod before it closes its listeners.
 func TestKubernetesRollout(t *testing.T) {
-	c := load(t)
-	container, values := c.container(t)
+	c := loadManifests(t)
+	container, values := c.serviceContainer(t)
 	spec := c.deployment.Spec
 	if r := spec.Strategy.RollingUpdate; r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.IntValue() < 1 {
-		t.Errorf("a rollout takes %s pods before there are %s new ones", r.MaxUnavailable, r.MaxSurge)
+		t.Errorf("maxUnavailable is %s and maxSurge is %s, want 0 and at least 1", r.MaxUnavailable, r.MaxSurge)
 	}
 	drain, err := time.ParseDuration(values["SHUTDOWN_DRAIN"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := container.ReadinessProbe
-	if noticed := time.Duration(p.PeriodSeconds*p.FailureThreshold+p.TimeoutSeconds) * time.Second; noticed >= drain {
-		t.Errorf("that a pod goes may be noticed after %v, and it answers for %v", noticed, drain)
+	if detected := time.Duration(p.PeriodSeconds*p.FailureThreshold+p.TimeoutSeconds) * time.Second; detected >= drain {
+		t.Errorf("the readiness probe may need %v to detect that a pod drains, want less than SHUTDOWN_DRAIN (%v)", detected, drain)
 	}
 	if spec.MinReadySeconds == 0 {
-		t.Error("an old pod goes before clients have found the new one")
+		t.Error("minReadySeconds is 0: an old pod may end before clients have found the new one")
 	}
 }
 
-// TestKubernetesPorts wants every port that is spoken of to be one of the pod, and those to be the service's.
+// TestKubernetesPorts checks that the pod's ports are the defaults of the service, that every Service and NetworkPolicy
+// uses only these ports, and that the debug port is not open to everybody.
 func TestKubernetesPorts(t *testing.T) {
-	c := load(t)
-	container, _ := c.container(t)
+	c := loadManifests(t)
+	container, _ := c.serviceContainer(t)
 	settings := map[string]string{"api": "PORT", "limit-http": "RATELIMIT_HTTP_PORT", "limit-grpc": "GRPC_PORT", "debug": "DEBUG_PORT"}
 	has := map[string]bool{}
 	for _, p := range container.Ports {
 		has[p.Name] = true
-		if want := known(t)[settings[p.Name]].Default; want != strconv.Itoa(int(p.ContainerPort)) {
-			t.Errorf("port %s is %d, the service's is %s", p.Name, p.ContainerPort, want)
+		if want := knownSettings(t)[settings[p.Name]].Default; want != strconv.Itoa(int(p.ContainerPort)) {
+			t.Errorf("port %s is %d, want the default of the service, %s", p.Name, p.ContainerPort, want)
 		}
 	}
 	for _, s := range c.services {
 		for _, p := range s.Spec.Ports {
 			if !has[p.TargetPort.StrVal] {
-				t.Errorf("the Service %s leads to a port %s", s.Name, p.TargetPort.StrVal)
+				t.Errorf("the Service %s targets the port %s, which the pod does not have", s.Name, p.TargetPort.StrVal)
 			}
 			if p.TargetPort.StrVal == "debug" {
-				t.Errorf("the Service %s shows the debug listener", s.Name)
+				t.Errorf("the Service %s exposes the debug listener", s.Name)
 			}
 		}
 	}
 	for _, rule := range c.network.Spec.Ingress {
 		for _, p := range rule.Ports {
 			if !has[p.Port.StrVal] || p.Port.StrVal == "debug" && len(rule.From) == 0 {
-				t.Errorf("the NetworkPolicy lets everybody to %s", p.Port.StrVal)
+				t.Errorf("the NetworkPolicy opens %s, which the pod does not have or which must not be open to everybody", p.Port.StrVal)
 			}
 		}
 	}
 }
 
-// TestKubernetesSelectors wants every object to mean the pods of the Deployment.
+// TestKubernetesSelectors checks that every object selects the pods of the Deployment, and that there are at least two.
 func TestKubernetesSelectors(t *testing.T) {
-	c := load(t)
+	c := loadManifests(t)
 	labels := c.deployment.Spec.Template.Labels
 	selectors := map[string]map[string]string{
 		"Deployment":          c.deployment.Spec.Selector.MatchLabels,
@@ -210,18 +212,18 @@ func TestKubernetesSelectors(t *testing.T) {
 	}
 	for object, selector := range selectors {
 		if len(selector) == 0 {
-			t.Errorf("%s selects everything", object)
+			t.Errorf("%s has no selector, so it selects all pods", object)
 		}
 		for key, value := range selector {
 			if labels[key] != value {
-				t.Errorf("%s selects %s=%s, pods have %v", object, key, value, labels)
+				t.Errorf("%s selects %s=%s, but the pods have the labels %v", object, key, value, labels)
 			}
 		}
 	}
 	if ref := c.scaler.Spec.ScaleTargetRef; ref.Kind != "Deployment" || ref.Name != c.deployment.Name {
-		t.Errorf("the HorizontalPodAutoscaler scales %s %s", ref.Kind, ref.Name)
+		t.Errorf("the HorizontalPodAutoscaler scales %s %s, want the Deployment", ref.Kind, ref.Name)
 	}
 	if *c.scaler.Spec.MinReplicas < 2 || *c.deployment.Spec.Replicas < 2 {
-		t.Error("a single pod cannot be replaced without a gap")
+		t.Error("want at least 2 replicas: a single pod cannot be replaced without an outage")
 	}
 }

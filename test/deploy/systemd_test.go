@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-const executable = "/opt/tollgate/tollgate"
+// installedPath is where the program is installed.
+const installedPath = "/opt/tollgate/tollgate"
 
-// unit returns the values of the unit's keys.
-func unit(t *testing.T) map[string][]string {
+// readUnit returns the values of each key in the systemd unit.
+func readUnit(t *testing.T) map[string][]string {
 	t.Helper()
 	values := map[string][]string{}
-	for line := range strings.Lines(read(t, "systemd", "tollgate.service")) {
+	for line := range strings.Lines(readDeployFile(t, "systemd", "tollgate.service")) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(line, "#") {
 			values[name] = append(values[name], value)
 		}
@@ -23,8 +24,9 @@ func unit(t *testing.T) map[string][]string {
 	return values
 }
 
+// TestUnit checks the unit's settings, stop timeout, user and kill mode.
 func TestUnit(t *testing.T) {
-	values := unit(t)
+	values := readUnit(t)
 	environment := map[string]string{}
 	for word := range strings.FieldsSeq(strings.Join(values["Environment"], " ")) {
 		name, value, _ := strings.Cut(word, "=")
@@ -32,22 +34,23 @@ func TestUnit(t *testing.T) {
 	}
 	checkEnvironment(t, environment)
 	stop, err := time.ParseDuration(values["TimeoutStopSec"][0])
-	if err != nil || stop <= shutdown(t, environment) {
-		t.Errorf("the unit is stopped within %v, the service may need %v, %v", stop, shutdown(t, environment), err)
+	if err != nil || stop <= shutdownTime(t, environment) {
+		t.Errorf("TimeoutStopSec is %v, but a shutdown may take %v (%v)", stop, shutdownTime(t, environment), err)
 	}
-	if user := values["User"]; len(user) != 1 || !strings.Contains(read(t, "systemd", "tollgate.sysusers"), "\nu "+user[0]+" ") {
-		t.Errorf("the service runs as %v, which is not the user that is made", user)
+	if user := values["User"]; len(user) != 1 || !strings.Contains(readDeployFile(t, "systemd", "tollgate.sysusers"), "\nu "+user[0]+" ") {
+		t.Errorf("the service runs as %v, a user that tollgate.sysusers does not create", user)
 	}
 	if environment["DEBUG_HOST"] != "127.0.0.1" {
-		t.Error("the debug listener is open to the network")
+		t.Error("DEBUG_HOST must be 127.0.0.1: otherwise the debug listener is open to the network")
 	}
 	if values["KillMode"][0] != "mixed" {
-		t.Error("plugins are told to end before the service has drained")
+		t.Error("KillMode must be mixed: otherwise systemd ends the plugins before the service has drained")
 	}
 }
 
-// TestUnitByItsTool asks systemd what it thinks of the unit, as if the program were there.
-func TestUnitByItsTool(t *testing.T) {
+// TestUnitWithSystemdAnalyze runs `systemd-analyze verify` and `systemd-analyze security` on the unit, with a stub as the
+// program.
+func TestUnitWithSystemdAnalyze(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("needs systemd-analyze")
@@ -57,27 +60,27 @@ func TestUnitByItsTool(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(read(t, "systemd", "tollgate.service"), "ExecStart="+executable, "ExecStart="+program)
+	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+installedPath, "ExecStart="+program)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(analyze, "verify", "--man=no", file).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	// 0 is all locked in, 100 nothing; a unit without hardening has 96.
+	// 0 is the best score, 100 the worst; a unit without hardening has 96.
 	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
 
-// TestSystemdFiles lets the tools read the other files into a root of their own.
+// TestSystemdFiles runs systemd-sysusers and systemd-tmpfiles on the other files, with a temporary folder as the root.
 func TestSystemdFiles(t *testing.T) {
 	for file, command := range map[string][]string{
 		"tollgate.sysusers": {"systemd-sysusers"}, "tollgate.tmpfiles": {"systemd-tmpfiles", "--create"},
 	} {
 		tool, err := exec.LookPath(command[0])
 		if err != nil {
-			t.Logf("%s is not here", command[0])
+			t.Logf("%s is not installed", command[0])
 			continue
 		}
 		root := t.TempDir()
@@ -93,9 +96,9 @@ func TestSystemdFiles(t *testing.T) {
 			}
 		}
 		if file == "tollgate.tmpfiles" && os.Getuid() != 0 {
-			continue // only root may give folders away
+			continue // only root may change the owner of a folder
 		}
-		path, err := filepath.Abs(filepath.Join(folder, "systemd", file))
+		path, err := filepath.Abs(filepath.Join(deployFolder, "systemd", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,14 +17,14 @@ import (
 const contractFolder = "docs/contract/"
 
 var (
-	// ruleAnchor is where a page of the contract states a rule.
-	ruleAnchor = regexp.MustCompile(`<a id="([^"]*)"></a>\*\*([A-Z]-[0-9]+)\.`)
-	// ruleNumber is a citation of a rule.
+	// ruleHeading matches the place where a page of the contract states a rule.
+	ruleHeading = regexp.MustCompile(`<a id="([^"]*)"></a>\*\*([A-Z]-[0-9]+)\.`)
+	// ruleNumber matches a citation of a rule.
 	ruleNumber = regexp.MustCompile(`\b[RALMO]-[0-9]+\b`)
-	// pageCited is a citation of a page of the documentation, with a heading or anchor or without.
+	// pageCited matches a citation of a page of the documentation; a heading or anchor is optional.
 	pageCited = regexp.MustCompile(`\b(docs/[\w/.-]+\.md)(?:#([\w-]+))?`)
-	// outside are citations of texts that are not in the repository.
-	outside = []*regexp.Regexp{
+	// externalCitations match citations of texts that are not in the repository.
+	externalCitations = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bdecisions?,? (?:section )?[0-9]+(?:\.[0-9]+)?\b`),
 		regexp.MustCompile(`(?i)\b(?:authentication|registry|rate limit) document\b`),
 		regexp.MustCompile(`(?i)\brules? [0-9]+\b`),
@@ -33,8 +33,8 @@ var (
 	}
 )
 
-// prefixes returns the pages of the contract by the letter of their rules.
-func prefixes() map[string]string {
+// contractPages returns the pages of the contract by the letter of their rules.
+func contractPages() map[string]string {
 	return map[string]string{
 		"R": contractFolder + "registry.md", "A": contractFolder + "authentication.md", "L": contractFolder + "ratelimit.md",
 		"M": contractFolder + "methods.md", "O": contractFolder + "operations.md",
@@ -42,8 +42,8 @@ func prefixes() map[string]string {
 }
 
 // TestCitations checks that the numbers of the contract's rules are unique, that every number that a
-// comment or a page cites is that of a rule, that the pages cited in comments exist, and that nothing
-// cites a text outside the repository.
+// comment or a page cites is the number of a rule, that the pages cited in comments exist, and that no
+// comment or page cites a text outside the repository.
 func TestCitations(t *testing.T) {
 	pages := readPages(t)
 	rules := readRules(t, pages)
@@ -59,7 +59,7 @@ func citationComplaints(text string, pages map[string]string, rules map[string]b
 	var complaints []string
 	for _, number := range ruleNumber.FindAllString(text, -1) {
 		if !rules[number] {
-			complaints = append(complaints, number+" is no rule of "+contractFolder)
+			complaints = append(complaints, number+" is not a rule in "+contractFolder)
 		}
 	}
 	for _, cited := range pageCited.FindAllStringSubmatch(text, -1) {
@@ -67,25 +67,25 @@ func citationComplaints(text string, pages map[string]string, rules map[string]b
 		switch {
 		case !found:
 			complaints = append(complaints, cited[1]+" does not exist")
-		case cited[2] != "" && !slices.Contains(slugs(page), cited[2]):
-			complaints = append(complaints, cited[0]+" has no such heading or anchor")
+		case cited[2] != "" && !slices.Contains(linkAnchors(page), cited[2]):
+			complaints = append(complaints, cited[0]+" is not a heading or anchor of that page")
 		}
 	}
-	for _, form := range outside {
+	for _, form := range externalCitations {
 		for _, found := range form.FindAllString(text, -1) {
-			complaints = append(complaints, `"`+found+`" cites what is not in the repository; cite a rule of `+contractFolder)
+			complaints = append(complaints, `"`+found+`" cites a text outside the repository; cite a rule in `+contractFolder)
 		}
 	}
 	return complaints
 }
 
-// readRules returns the numbers of all rules. Each stands once, on the page of its letter, with its own
-// number in lower case as its anchor.
+// readRules returns the numbers of all rules. Each rule must appear once, on the page of its
+// letter, and its anchor must be its number in lower case.
 func readRules(t *testing.T, pages map[string]string) map[string]bool {
 	t.Helper()
 	rules := map[string]bool{}
-	for letter, name := range prefixes() {
-		found := ruleAnchor.FindAllStringSubmatch(pages[name], -1)
+	for letter, name := range contractPages() {
+		found := ruleHeading.FindAllStringSubmatch(pages[name], -1)
 		if len(found) == 0 {
 			t.Errorf("%s has no rules", name)
 		}
@@ -96,7 +96,7 @@ func readRules(t *testing.T, pages map[string]string) map[string]bool {
 			case !strings.HasPrefix(number, letter+"-"):
 				t.Errorf("%s: rule %s has the letter of another page", name, number)
 			case rules[number]:
-				t.Errorf("%s: rule %s is there twice", name, number)
+				t.Errorf("%s: rule %s appears twice", name, number)
 			default:
 				rules[number] = true
 			}
@@ -108,8 +108,9 @@ func readRules(t *testing.T, pages map[string]string) map[string]bool {
 	return rules
 }
 
-// readTexts returns the texts of the project that cite, by the place where each begins: the comments of
-// Go files, and pages, scripts and other files whole. Lines are joined, so that a citation may cross them.
+// readTexts returns the texts in the project that may contain citations, by file name or position: the
+// comments of Go files, and whole pages, scripts and other files. It joins lines, so that a citation may
+// continue on the next line.
 func readTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -156,7 +157,7 @@ func addComments(texts map[string]string, name string) error {
 	return nil
 }
 
-// joinLines joins the lines of a text, without the marks of comments.
+// joinLines joins the lines of a text and removes comment markers.
 func joinLines(text string) string {
 	var words []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -165,7 +166,7 @@ func joinLines(text string) string {
 	return strings.Join(words, " ")
 }
 
-// TestCitationComplaints checks that a citation that leads nowhere is found, in each of its forms.
+// TestCitationComplaints checks that citationComplaints reports broken citations in each of their forms.
 func TestCitationComplaints(t *testing.T) {
 	pages := map[string]string{"docs/contract/registry.md": "<a id=\"r-1\"></a>**R-1. Paths.**\n\n## Requests and answers"}
 	rules := map[string]bool{"R-1": true}
@@ -182,13 +183,13 @@ func TestCitationComplaints(t *testing.T) {
 		"(decisions, section 0 and 2.4)":                 1,
 		"the rate limit document, section Errors":        2,
 		"with and without rule 10 of it":                 1,
-		"a decision that nobody asks about":              0,
+		"a decision without a number":                    0,
 	} {
 		if got := citationComplaints(joinLines(text), pages, rules); len(got) != want {
-			t.Errorf("%q: %q, want %d", text, got, want)
+			t.Errorf("citationComplaints(%q) = %q, want %d complaints", text, got, want)
 		}
 	}
 	if joined := joinLines("// as decisions\n// 2.3 has it"); joined != "as decisions 2.3 has it" {
-		t.Errorf("joined to %q", joined)
+		t.Errorf("joinLines returned %q", joined)
 	}
 }

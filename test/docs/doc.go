@@ -1,20 +1,17 @@
-// Package docs runs the commands of the documentation as they are written, and
-// compares what they print with what the pages say.
+// Package docs runs the commands of the documentation as they are written, and compares their output with the pages.
 //
-// In a page, a block of the language sh is a command. It runs in a copy of the
-// folder of the project, in the shell that ran the blocks before it. A block of
-// the language text or json, or of none, that follows is what was printed: by
-// the command before it, or in the log of the service. In it, … stands for
-// anything, and so does a line's end. Times, identifiers and other things that
-// differ each time are passed over (see loose).
+// In a page, a code block of the language sh is a command. The test runs it in a copy of the project's folder, in the shell
+// that ran the previous blocks. A following block of the language text or json, or without a language, is expected output:
+// of the previous command, or of a terminal. In it, … matches any text, and so does a line end. The comparison ignores times,
+// identifiers and other values that differ in each run (see normalize).
 //
-// Comments in front of a block say what cannot be seen:
+// Markers before a block change this:
 //
-//	<!-- docs: beside make run -->         this command runs first, in a terminal of its own
-//	<!-- docs: in its own terminal -->     the block runs until the end of the page, or until the next service is started
-//	<!-- docs: ends with 1 -->             a command of the block fails, and is meant to
-//	<!-- docs: not run, WHY -->            the block is passed over
-//	<!-- docs: not printed -->             the block is not what a command printed
-//	<!-- docs: file NAME -->               the block is what the file has in it; such a page finds the SDK's sources
-//	<!-- docs: run elsewhere, WHERE -->    another test runs the page
+//	<!-- docs: in another terminal: make run -->  runs the command make run first, in its own terminal
+//	<!-- docs: in its own terminal -->            the block runs until the end of the page, or until the next service starts
+//	<!-- docs: ends with 1 -->                    a command of the block is expected to fail
+//	<!-- docs: not run, WHY -->                   the block is not run
+//	<!-- docs: not printed -->                    the block is not expected output
+//	<!-- docs: file NAME -->                      the block is the content of a file; the page can import the SDK's sources
+//	<!-- docs: run elsewhere, WHERE -->           another test runs the page
 package docs

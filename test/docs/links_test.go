@@ -19,8 +19,7 @@ var (
 	anchor    = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 )
 
-// readPages returns all pages of the project by their paths, without the blocks
-// of code.
+// readPages returns the text of every page of the project, without code blocks, by its path.
 func readPages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -44,9 +43,8 @@ func readPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestLinks wants every link within the project to lead to a file, and to a
-// heading or an anchor where it names one; and every page of docs to be
-// reached from the README.
+// TestLinks checks that every link within the project leads to an existing file and, if it has a fragment, to an
+// existing heading or anchor, and that every page in docs can be reached from the README.
 func TestLinks(t *testing.T) {
 	pages := readPages(t)
 	reached, next := map[string]bool{}, []string{"README.md"}
@@ -57,22 +55,22 @@ func TestLinks(t *testing.T) {
 			continue
 		}
 		reached[name] = true
-		for _, target := range follow(t, pages, name) {
+		for _, target := range linkTargets(t, pages, name) {
 			next = append(next, pagesAt(pages, target)...)
 		}
 	}
 	for name := range pages {
 		if strings.HasPrefix(name, "docs/") && !reached[name] {
-			t.Errorf("no page leads to %s", name)
+			t.Errorf("%s cannot be reached by links from README.md", name)
 		}
 		if !reached[name] {
-			follow(t, pages, name)
+			linkTargets(t, pages, name)
 		}
 	}
 }
 
-// follow returns what the links of a page lead to.
-func follow(t *testing.T, pages map[string]string, name string) []string {
+// linkTargets returns the paths of the files that a page links to, and reports broken links.
+func linkTargets(t *testing.T, pages map[string]string, name string) []string {
 	t.Helper()
 	var targets []string
 	for _, found := range link.FindAllStringSubmatch(pages[name], -1) {
@@ -85,17 +83,17 @@ func follow(t *testing.T, pages map[string]string, name string) []string {
 			target = path.Join(path.Dir(name), file)
 		}
 		if _, err := os.Stat(filepath.Join(root, target)); err != nil {
-			t.Errorf("%s links to %s, which is not there", name, found[1])
+			t.Errorf("%s links to %s, which does not exist", name, found[1])
 		}
-		if part != "" && !slices.Contains(slugs(pages[target]), part) {
-			t.Errorf("%s links to %s, which has no such heading or anchor", name, found[1])
+		if part != "" && !slices.Contains(linkAnchors(pages[target]), part) {
+			t.Errorf("%s links to %s, but the page has no such heading or anchor", name, found[1])
 		}
 		targets = append(targets, target)
 	}
 	return targets
 }
 
-// pagesAt returns a page, or those in a folder.
+// pagesAt returns target if it is a page, or the pages in the folder target.
 func pagesAt(pages map[string]string, target string) []string {
 	var list []string
 	for name := range pages {
@@ -106,8 +104,8 @@ func pagesAt(pages map[string]string, target string) []string {
 	return list
 }
 
-// slugs returns what the headings and the anchors of a page are linked by.
-func slugs(page string) []string {
+// linkAnchors returns the fragments by which a page's headings and anchors can be linked.
+func linkAnchors(page string) []string {
 	var list []string
 	for _, h := range heading.FindAllStringSubmatch(page, -1) {
 		list = append(list, strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))

@@ -6,60 +6,61 @@ import (
 	"strings"
 )
 
-// block is a command of a page, with what it is said to print, or a file.
+// block is a command in a page with its expected output, or the content of a file.
 type block struct {
-	line     int // of the page, where the content begins
+	line     int // line of the page where the content begins
 	command  string
-	file     string // the name of the file whose content the command is; empty for a command
-	terminal bool   // runs beside what follows
-	fails    bool   // a command in it does not end with 0, and is meant to
-	printed  []printed
+	file     string // name of the file that the block is the content of; empty for a command
+	terminal bool   // runs in its own terminal while the next blocks run
+	fails    bool   // a command in it is expected to fail
+	outputs  []expectedOutput
 }
 
-type printed struct {
+type expectedOutput struct {
 	line int
 	text string
 }
 
-// parse returns the commands of a page in order.
-func parse(page string) ([]block, error) {
-	p := parser{lines: strings.Split(page, "\n")}
+// parsePage returns the blocks of a page in order, or an error with the line of a marker or block that is invalid.
+func parsePage(page string) ([]block, error) {
+	p := pageParser{lines: strings.Split(page, "\n")}
 	for p.at < len(p.lines) {
 		line := strings.TrimSpace(p.lines[p.at])
 		p.at++
 		var err error
 		switch {
 		case strings.HasPrefix(line, "<!-- docs: "):
-			err = p.note(strings.TrimSuffix(strings.TrimPrefix(line, "<!-- docs: "), " -->"))
+			err = p.parseMarker(strings.TrimSuffix(strings.TrimPrefix(line, "<!-- docs: "), " -->"))
 		case strings.HasPrefix(line, "```"):
-			err = p.fenced(strings.TrimPrefix(line, "```"))
+			err = p.parseBlock(strings.TrimPrefix(line, "```"))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if p.all {
+	if p.skipPage {
 		return nil, nil
 	}
 	return p.blocks, nil
 }
 
-type parser struct {
+type pageParser struct {
 	lines  []string
-	at     int // the next line
+	at     int // index of the next line
 	blocks []block
 
-	next block // what comments say of the block that follows
-	skip bool  // pass the block that follows over
-	all  bool  // pass all blocks over
+	next     block // properties of the next block, from markers before it
+	skipNext bool  // the next block is ignored
+	skipPage bool  // the whole page is ignored
 }
 
-func (p *parser) note(words string) error {
-	command, beside := strings.CutPrefix(words, "beside ")
+// parseMarker applies a comment `<!-- docs: words -->`.
+func (p *pageParser) parseMarker(words string) error {
+	command, otherTerminal := strings.CutPrefix(words, "in another terminal: ")
 	code, ends := strings.CutPrefix(words, "ends with ")
 	file, isFile := strings.CutPrefix(words, "file ")
 	switch {
-	case beside:
+	case otherTerminal:
 		p.blocks = append(p.blocks, block{line: p.at, command: command + "\n", terminal: true})
 	case words == "in its own terminal":
 		p.next.terminal = true
@@ -67,26 +68,26 @@ func (p *parser) note(words string) error {
 		p.next.file = file
 	case ends:
 		if n, err := strconv.Atoi(code); err != nil || n == 0 {
-			return fmt.Errorf("line %d: %q is no exit code of a failure", p.at, code)
+			return fmt.Errorf("line %d: %q is not the exit code of a failure, want a number other than 0", p.at, code)
 		}
 		p.next.fails = true
 	case strings.HasPrefix(words, "run elsewhere, "):
-		p.all = true
+		p.skipPage = true
 	case words == "not printed", strings.HasPrefix(words, "not run, "):
-		p.skip = true
+		p.skipNext = true
 	default:
-		return fmt.Errorf("line %d: nobody knows what %q means", p.at, words)
+		return fmt.Errorf("line %d: unknown marker %q, see the package documentation of test/docs", p.at, words)
 	}
 	return nil
 }
 
-// fenced takes a block, whose first fence is behind.
-func (p *parser) fenced(language string) error {
+// parseBlock reads a code block up to its closing fence; the opening fence has been read.
+func (p *pageParser) parseBlock(language string) error {
 	begins := p.at + 1
 	var content strings.Builder
 	for ; ; p.at++ {
 		if p.at == len(p.lines) {
-			return fmt.Errorf("line %d: the block has no end", begins)
+			return fmt.Errorf("line %d: the code block is not closed", begins)
 		}
 		if strings.TrimSpace(p.lines[p.at]) == "```" {
 			p.at++
@@ -94,8 +95,8 @@ func (p *parser) fenced(language string) error {
 		}
 		content.WriteString(p.lines[p.at] + "\n")
 	}
-	b, skip := p.next, p.skip
-	p.next, p.skip = block{}, false
+	b, skip := p.next, p.skipNext
+	p.next, p.skipNext = block{}, false
 	if skip {
 		return nil
 	}
@@ -106,7 +107,7 @@ func (p *parser) fenced(language string) error {
 	case language == "", language == "text", language == "json":
 		if len(p.blocks) > 0 {
 			last := &p.blocks[len(p.blocks)-1]
-			last.printed = append(last.printed, printed{begins, content.String()})
+			last.outputs = append(last.outputs, expectedOutput{begins, content.String()})
 		}
 	}
 	return nil

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	root     = "../.."
-	patience = 2 * time.Minute  // how long a page may take
-	soon     = 30 * time.Second // within which a log says what it is said to
+	root        = "../.."
+	pageTimeout = 2 * time.Minute  // for all commands of a page
+	logTimeout  = 30 * time.Second // for an expected line to appear in a terminal
 )
 
 var startsService = regexp.MustCompile(`(?m)(make run|tollgate serve|tollgate ratelimit)$`)
 
-// TestPages runs every page that has commands.
+// TestPages runs the commands of every page.
 func TestPages(t *testing.T) {
 	built := t.TempDir()
 	if err := instance.Build(root, built, false, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log", "plugins/pkg-npm"); err != nil {
@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks, err := parse(string(content))
+		blocks, err := parsePage(string(content))
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -47,34 +47,34 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			r := newReader(t, built)
+			r := newPageRunner(t, built)
 			if slices.ContainsFunc(blocks, func(b block) bool { return b.file != "" }) {
 				r.copySources()
 			}
 			for _, b := range blocks {
-				r.follow(b)
+				r.runBlock(b)
 			}
 		})
 	}
 }
 
-// reader does what a page says.
-type reader struct {
+// pageRunner runs the blocks of a page.
+type pageRunner struct {
 	t         *testing.T
 	dir       string
 	environ   []string
-	ports     ports
+	ports     servicePorts
 	shell     *shell
 	terminals []*terminal
-	service   *terminal // the one of the terminals in which the service runs
+	service   *terminal // the terminal in which the service runs
 }
 
-// ports are where the service listens, in the place of the usual ones.
-type ports struct{ api, json, grpc, debug, statsd, other string }
+// servicePorts are the ports of this run, which replace the default ports.
+type servicePorts struct{ api, json, grpc, debug, statsd, other string }
 
-func newReader(t *testing.T, built string) *reader {
+func newPageRunner(t *testing.T, built string) *pageRunner {
 	t.Helper()
-	r := &reader{t: t, dir: t.TempDir(), ports: ports{
+	r := &pageRunner{t: t, dir: t.TempDir(), ports: servicePorts{
 		instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(),
 	}}
 	r.copyProject(built)
@@ -92,8 +92,8 @@ func newReader(t *testing.T, built string) *reader {
 	return r
 }
 
-// copyProject makes what the pages use of the folder of the project.
-func (r *reader) copyProject(built string) {
+// copyProject creates a copy of the project's folder with the files that the pages use.
+func (r *pageRunner) copyProject(built string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.dir, "docs"), os.DirFS(root+"/docs")); err != nil {
 		r.t.Fatal(err)
@@ -103,20 +103,19 @@ func (r *reader) copyProject(built string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.write(name, string(content), 0o600)
+		r.writeFile(name, string(content), 0o600)
 	}
-	r.write("bin/tollgate", fmt.Sprintf("#!/bin/sh\n"+
+	r.writeFile("bin/tollgate", fmt.Sprintf("#!/bin/sh\n"+
 		"if [ \"$1\" = ratelimit ]; then export PORT=%s; else export PORT=%s RATELIMIT_HTTP_PORT=%[1]s; fi\n"+
 		"exec %[3]s/tollgate \"$@\"\n", r.ports.json, r.ports.api, built), 0o700)
-	r.write("bin/ratelimit-client", fmt.Sprintf("#!/bin/sh\nexec %s/ratelimit-client -dial_string localhost:%s \"$@\"\n", built, r.ports.grpc), 0o700)
-	// What `make run` does, without the building.
-	r.write(".shims/make", "#!/bin/sh\n[ \"$*\" = run ] || exit 2\n"+
+	r.writeFile("bin/ratelimit-client", fmt.Sprintf("#!/bin/sh\nexec %s/ratelimit-client -dial_string localhost:%s \"$@\"\n", built, r.ports.grpc), 0o700)
+	// Does the same as `make run`, but does not build.
+	r.writeFile(".shims/make", "#!/bin/sh\n[ \"$*\" = run ] || exit 2\n"+
 		"RUNTIME_ROOT=${RUNTIME_ROOT-docs/examples/ratelimit} RUNTIME_WATCH_ROOT=false exec bin/tollgate serve\n", 0o700)
 }
 
-// copySources makes what a module needs of the project that imports it for
-// its plugins.
-func (r *reader) copySources() {
+// copySources copies the packages that a plugin in a module of its own imports.
+func (r *pageRunner) copySources() {
 	r.t.Helper()
 	for _, name := range []string{"core", "plugins", "ports"} {
 		if err := os.CopyFS(filepath.Join(r.dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
@@ -125,7 +124,8 @@ func (r *reader) copySources() {
 	}
 }
 
-func (r *reader) write(name, content string, mode os.FileMode) {
+// writeFile writes a file in the copy of the project.
+func (r *pageRunner) writeFile(name, content string, mode os.FileMode) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -140,35 +140,35 @@ func (r *reader) write(name, content string, mode os.FileMode) {
 	}
 }
 
-// follow runs one block and compares what it printed.
-func (r *reader) follow(b block) {
+// runBlock runs a block and compares its output with the page.
+func (r *pageRunner) runBlock(b block) {
 	r.t.Helper()
 	var printed string
-	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command) // no calls of curl
+	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command) // other ports are replaced by the function curl of the prelude
 	switch {
 	case b.file != "":
-		r.write(b.file, b.command, 0o600)
+		r.writeFile(b.file, b.command, 0o600)
 	case b.terminal:
-		r.open(b)
+		r.startTerminal(b)
 	default:
 		var failed []string
 		var err error
 		printed, failed, err = r.shell.run(b.command)
 		if err != nil {
-			r.t.Fatalf("line %d: %v; it printed:\n%s", b.line, err, printed)
+			r.t.Fatalf("line %d: %v; the output is:\n%s", b.line, err, printed)
 		}
 		if (len(failed) > 0) != b.fails {
-			r.t.Errorf("line %d: these commands failed: %q; it printed:\n%s%s", b.line, failed, printed, r.logs())
+			r.t.Errorf("line %d: these commands failed: %q, expected a failure: %v; the output is:\n%s%s", b.line, failed, b.fails, printed, r.terminalLogs())
 		}
 	}
-	for _, said := range b.printed {
-		r.compare(said, printed)
+	for _, said := range b.outputs {
+		r.checkOutput(said, printed)
 	}
 }
 
-// open runs a block in a terminal of its own. A service waits for its ports to
-// be free of the last one, and is waited for.
-func (r *reader) open(b block) {
+// startTerminal runs a block in its own terminal. If the block starts a service, startTerminal first stops the previous
+// service, which uses the same ports, and then waits until the new one is healthy.
+func (r *pageRunner) startTerminal(b block) {
 	r.t.Helper()
 	isService := startsService.MatchString(b.command)
 	if isService && r.service != nil {
@@ -180,41 +180,42 @@ func (r *reader) open(b block) {
 		return
 	}
 	r.service = term
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(logTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get("http://localhost:" + r.ports.json + "/healthcheck")
 		if err != nil {
 			continue
 		}
-		_ = answer.Body.Close() // the status is looked at
+		_ = answer.Body.Close() // only the status matters
 		if answer.StatusCode == http.StatusOK {
 			return
 		}
 	}
-	r.t.Fatalf("line %d: the service did not get healthy:\n%s", b.line, term.printed())
+	r.t.Fatalf("line %d: the service did not become healthy; its output is:\n%s", b.line, term.output())
 }
 
-// compare looks for what a page says in what the last command printed, and in
-// what runs in terminals, now or soon.
-func (r *reader) compare(said printed, printed string) {
+// checkOutput reports an error unless the expected output is in the output of the last command, or appears within
+// logTimeout in a terminal.
+func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 	r.t.Helper()
 	printed = r.usualPorts(printed)
-	gap := missing(said.text, printed)
+	gap := firstMissing(said.text, printed)
 	if gap == "" || r.eventuallyLogged(said.text) {
 		return
 	}
 	if n := len(r.terminals); n > 0 && strings.TrimSpace(printed) == "" {
-		gap = missing(said.text, r.usualPorts(r.terminals[n-1].printed()))
+		gap = firstMissing(said.text, r.usualPorts(r.terminals[n-1].output()))
 	}
-	r.t.Errorf("line %d: nothing printed %q; the command printed:\n%s%s", said.line, gap, printed, r.logs())
+	r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s%s", said.line, gap, printed, r.terminalLogs())
 }
 
-func (r *reader) eventuallyLogged(said string) bool {
+// eventuallyLogged reports whether a terminal prints the expected text within logTimeout.
+func (r *pageRunner) eventuallyLogged(said string) bool {
 	if len(r.terminals) == 0 {
 		return false
 	}
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(logTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, term := range r.terminals {
-			if missing(said, r.usualPorts(term.printed())) == "" {
+			if firstMissing(said, r.usualPorts(term.output())) == "" {
 				return true
 			}
 		}
@@ -222,16 +223,16 @@ func (r *reader) eventuallyLogged(said string) bool {
 	return false
 }
 
-// usualPorts puts the ports that the pages have in the place of those of this
-// run.
-func (r *reader) usualPorts(s string) string {
+// usualPorts replaces the ports of this run with the default ports that the pages show.
+func (r *pageRunner) usualPorts(s string) string {
 	return strings.NewReplacer(":"+r.ports.api, ":3000", ":"+r.ports.json, ":8080", ":"+r.ports.grpc, ":8081", ":"+r.ports.debug, ":6070", ":"+r.ports.other, ":8090").Replace(s)
 }
 
-func (r *reader) logs() string {
+// terminalLogs returns the output of all terminals.
+func (r *pageRunner) terminalLogs() string {
 	var all strings.Builder
 	for i, term := range r.terminals {
-		fmt.Fprintf(&all, "terminal %d:\n%s", i+1, term.printed())
+		fmt.Fprintf(&all, "terminal %d:\n%s", i+1, term.output())
 	}
 	return all.String()
 }

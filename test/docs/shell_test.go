@@ -20,9 +20,8 @@ const (
 	commandFailed = "\x1efailed: "
 )
 
-// prelude makes the shell tell of each command that fails, reach the ports of
-// this run where the pages have the usual ones, and type codes as a person
-// would who reads them in the log.
+// prelude makes the shell report each command that fails, and replaces two commands: curl connects to the ports of this
+// run instead of the default ports, and read takes the last one-time code from the log instead of from a person.
 const prelude = `set -E
 trap 'echo; echo "` + commandFailed + `$BASH_COMMAND"' ERR
 curl() { command curl --connect-to "localhost:3000:localhost:API" --connect-to "localhost:8080:localhost:JSON" --connect-to "localhost:6070:localhost:DEBUG" "$@"; }
@@ -54,11 +53,11 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(patience, func() { end(cmd) })
+	stuck := time.AfterFunc(pageTimeout, func() { killGroup(cmd) })
 	t.Cleanup(func() {
 		stuck.Stop()
-		end(cmd)
-		_ = cmd.Wait() // it was ended
+		killGroup(cmd)
+		_ = cmd.Wait() // killGroup ended it
 	})
 	s := &shell{in: in, out: bufio.NewScanner(out), dir: dir}
 	s.out.Buffer(nil, 16<<20)
@@ -68,10 +67,10 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 	return s
 }
 
-// end ends a process and all that it started.
-func end(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
+// killGroup kills a process and the processes that it started.
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended already
 
-// run returns what a block printed, and the commands in it that failed.
+// run runs a block and returns its output and the commands in it that failed.
 func (s *shell) run(command string) (string, []string, error) {
 	s.n++
 	file := filepath.Join(s.dir, fmt.Sprintf(".block-%d", s.n))
@@ -94,10 +93,10 @@ func (s *shell) run(command string) (string, []string, error) {
 		}
 		printed.WriteString(line + "\n")
 	}
-	return printed.String(), failed, fmt.Errorf("the shell ended, or did not answer for %v", patience)
+	return printed.String(), failed, fmt.Errorf("the shell ended, or the page took longer than %v", pageTimeout)
 }
 
-// terminal is a command that runs beside the others.
+// terminal is a command that runs in the background, and its output.
 type terminal struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -116,34 +115,34 @@ func openTerminal(t *testing.T, dir string, environ []string, command string) *t
 		t.Fatal(err)
 	}
 	go func() {
-		_ = term.cmd.Wait() // it is ended by a signal
+		_ = term.cmd.Wait() // close ends it by a signal
 		close(term.ended)
 	}()
 	t.Cleanup(term.close)
 	return term
 }
 
-// Write takes what the command prints.
+// Write stores output of the command.
 func (t *terminal) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.log.Write(p)
 }
 
-// printed returns what the command has printed so far.
-func (t *terminal) printed() string {
+// output returns what the command has printed so far.
+func (t *terminal) output() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.log.String()
 }
 
-// close ends the command as Ctrl-C would, and at once where that takes long.
+// close interrupts the command as Ctrl-C does, and kills it if it runs for another ten seconds.
 func (t *terminal) close() {
-	_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGINT) // it may have ended
+	_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGINT) // it may have ended already
 	select {
 	case <-t.ended:
 	case <-time.After(10 * time.Second):
 	}
-	end(t.cmd)
+	killGroup(t.cmd)
 	<-t.ended
 }

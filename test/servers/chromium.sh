@@ -10,8 +10,8 @@ chromium_ready() {
   export TEST_CHROMIUM
 }
 
-# chromium_path prints where a browser is installed, under one of its usual names.
+# chromium_path prints the path of an installed browser, which it finds by its usual names.
 chromium_path() { command -v chromium-headless-shell || command -v chromium || command -v chromium-browser || command -v google-chrome || true; }
 
-# chromium_package prints the smaller package of a release that has it.
+# chromium_package prints the name of the package to install: the smaller one if this release has it.
 chromium_package() { if has_candidate chromium-headless-shell; then echo chromium-headless-shell; else echo chromium; fi; }

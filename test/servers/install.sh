@@ -1,10 +1,10 @@
-# Installing the servers that the machine lacks, by its package manager. Sourced by with.sh.
+# Installs missing servers with the package manager. Sourced by with.sh.
 # shellcheck shell=bash
 
-policy=/usr/sbin/policy-rc.d # asked by every package before it starts its own service
+policy=/usr/sbin/policy-rc.d # every package runs this before it starts its own service
 policy_written=""
 
-# install_missing installs in one go what no variable names and no search finds.
+# install_missing installs, in one step, the servers that no variable names and that are not installed.
 install_missing() {
   local packages=() release=()
   if [ -z "${TEST_DATABASE_URL:-}" ] && [ -z "$(postgres_folder)" ]; then
@@ -49,16 +49,16 @@ install_package() {
   local package=$1
   shift
   apt install --no-install-recommends "$@" "$package" ||
-    fail "could not install $package: install it by hand, or set the variable that names one that is there (see $here/with.sh)"
+    fail "could not install $package: install it by hand, or set the variable of a running server (see $here/with.sh)"
 }
 
-# needs_installer SERVER VARIABLE ends the run with a sentence where nothing can be installed.
+# needs_installer SERVER VARIABLE ends the run with a message if nothing can be installed on this machine.
 needs_installer() {
-  is_root || fail "$1 is not installed and only root can install it: install it, or set $2 to one that is there"
-  command -v apt-get >/dev/null || fail "$1 is not installed and there is no apt-get: install it, or set $2 to one that is there"
+  is_root || fail "$1 is not installed and only root can install it: install it as root, or set $2 to an existing one"
+  command -v apt-get >/dev/null || fail "$1 is not installed and this machine has no apt-get: install it, or set $2 to an existing one"
 }
 
-# apt VERB... runs apt-get without questions; what it prints is shown only when it fails.
+# apt VERB... runs apt-get without prompts; its output is shown only if it fails.
 apt() {
   local log=$workdir/apt.log
   if DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null; then return 0; fi
@@ -66,20 +66,20 @@ apt() {
   return 1
 }
 
-# refresh_packages tolerates a failure: one source out of reach does not matter if the others have the package.
+# refresh_packages ignores failures: a source that cannot be reached does not matter if another one has the package.
 refresh_packages() { apt update || say "some package lists could not be read, going on with the others"; }
 
 has_candidate() { [[ $(apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [0-9] ]]; }
 
 codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
 
-# add_backports adds the backports of this Debian release, from where the machine already gets the release itself.
+# add_backports adds the backports of this Debian release, from the mirror that the machine uses for the release itself.
 add_backports() {
   local name entry uri key file
   name=$(codename)
   file=/etc/apt/sources.list.d/$name-backports.list
   entry=$(debian_source "$name")
-  [ -n "$entry" ] || fail "valkey-server has no package here and no source of Debian $name to find its backports from: install it, or set TEST_VALKEY_URL"
+  [ -n "$entry" ] || fail "this release has no package valkey-server, and no source of Debian $name is configured from which to add backports: install it, or set TEST_VALKEY_URL"
   read -r uri key <<<"$entry"
   say "adding $name-backports to the package sources ($file)"
   echo "deb ${key:+[signed-by=$key] }$uri $name-backports main" >"$file"
@@ -105,7 +105,7 @@ debian_source() {
   done
 }
 
-# source_from_stanzas reads the deb822 format: stanzas of fields, parted by empty lines.
+# source_from_stanzas reads the deb822 format: stanzas of fields, separated by empty lines.
 source_from_stanzas() {
   awk -v suite="$1" '
     function flush(   i, n, list) {
@@ -123,7 +123,7 @@ source_from_stanzas() {
     END { flush() }' "$2"
 }
 
-# source_from_lines reads the format of one source in a line: deb [options] URI suite component...
+# source_from_lines reads the format with one source per line: deb [options] URI suite component...
 source_from_lines() {
   awk -v suite="$1" '
     $1 != "deb" { next }
@@ -139,7 +139,7 @@ source_from_lines() {
     }' "$2"
 }
 
-# refuse_service_starts keeps the packages' own services from starting; ours run on ports of their own.
+# refuse_service_starts prevents the packages from starting their own services; the tests' servers use other ports.
 refuse_service_starts() {
   [ ! -e "$policy" ] || return 0
   printf '#!/bin/sh\nexit 101\n' >"$policy"

@@ -13,7 +13,7 @@ memcached_ready() {
 
 memcached_start() {
   local account=()
-  # As root it insists on an account to change to.
+  # memcached refuses to run as root without an account to switch to.
   if is_root; then account=(-u nobody); fi
   launch memcached TERM memcached -l 127.0.0.1 -p "$1" -U 0 -m 64 "${account[@]}"
 }

@@ -13,14 +13,14 @@ postgres_ready() {
   local password
   password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   postgres_bin=$(postgres_folder)
-  [ -n "$postgres_bin" ] || fail "postgres and initdb are not where they were installed"
+  [ -n "$postgres_bin" ] || fail "PostgreSQL is installed, but the programs postgres and initdb were not found: set TEST_DATABASE_URL to a running server"
   postgres_account
   postgres_create "$password"
   start_on_free_port postgres postgres_start postgres_answers
   export TEST_DATABASE_URL="postgres://tollgate:$password@127.0.0.1:$port/postgres?sslmode=disable"
 }
 
-# postgres_folder prints the folder of the newest PostgreSQL; Debian keeps them apart from PATH.
+# postgres_folder prints the folder of the newest PostgreSQL; on Debian this folder is not in PATH.
 postgres_folder() {
   local folder
   for folder in $(compgen -G '/usr/lib/postgresql/*/bin' | sort -Vr) "$(dirname "$(command -v postgres || true)")"; do
@@ -40,8 +40,8 @@ postgres_account() {
   postgres_as=(setpriv "--reuid=$account" "--regid=$(id -g "$account")" --clear-groups)
 }
 
-# postgres_create makes the cluster. Its default collation is deliberately not bytewise: an order that the service
-# promises to be bytewise must not come right by the luck of the server's locale.
+# postgres_create creates the database cluster. Its default collation is deliberately not bytewise: where the service
+# promises bytewise order, a test must not succeed only because of the server's locale.
 postgres_create() {
   local secret=$workdir/postgres/secret data=$workdir/postgres/data log=$workdir/initdb.log
   (umask 077 && printf '%s' "$1" >"$secret")
@@ -51,7 +51,7 @@ postgres_create() {
     rm -rf "$data"
     initdb_in_order "${always[@]}" --locale=C >>"$log" 2>&1 || {
       sed 's/^/  /' "$log" | tail -n 20 >&2
-      fail "initdb failed, its words are above"
+      fail "initdb failed, see its output above"
     }
   fi
 }
@@ -63,5 +63,5 @@ postgres_start() {
     -c "port=$1" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$workdir/postgres" -c max_connections=300
 }
 
-# postgres_answers: an open port is not enough, a server that still starts up refuses every login.
+# postgres_answers reports whether a login succeeds. An open port is not enough: while the server starts, it refuses logins.
 postgres_answers() { "$postgres_bin/pg_isready" -q -h 127.0.0.1 -p "$1" -d postgres -U tollgate; }

@@ -1,10 +1,10 @@
-# Starting, watching and stopping processes, each by its own id. Sourced by with.sh.
+# Starts, watches and stops processes by their ids. Sourced by with.sh.
 # shellcheck shell=bash
 
-workdir=""        # fresh folder of this run, removed at its end
-started=()        # "id signal name" of each server that runs, in the order of starting
-command_id=""     # the command's process, which leads a process group of its own
-caught=""         # exit status that an interruption asks for
+workdir=""        # temporary folder of this run, removed at its end
+started=()        # "id signal name" of each running server, in the order in which they were started
+command_id=""     # process id of the command, which leads its own process group
+caught=""         # exit status after an interruption
 
 say() { echo "servers: $*" >&2; }
 
@@ -13,9 +13,9 @@ fail() {
   exit 1
 }
 
-# finish ends what still runs and removes the folder; it is the EXIT trap, so the exit status stays as it is.
+# finish ends all processes that still run and removes the folder. It is the EXIT trap and does not change the exit status.
 finish() {
-  # A second Ctrl-C must not leave a server behind.
+  # A second Ctrl-C must not leave a server running.
   trap '' INT TERM HUP
   end_command
   local i
@@ -27,15 +27,15 @@ finish() {
   [ -z "$workdir" ] || rm -rf "$workdir"
 }
 
-# interrupted SIGNAL STATUS passes the signal on to the command; without one there is nothing to wait for.
+# interrupted SIGNAL STATUS sends the signal to the command; if no command runs, it exits at once.
 interrupted() {
   caught=$2
   [ -n "$command_id" ] || exit "$2"
   kill "-$1" -- "-$command_id" 2>/dev/null || true
 }
 
-# run_command COMMAND... runs it in a process group of its own, so that an interruption reaches all of it, and
-# exits with its status. A command that outlives an interruption by ten seconds is killed.
+# run_command COMMAND... runs the command in its own process group, so that an interruption reaches all its processes,
+# and exits with its status. A command that outlives an interruption by ten seconds is killed.
 run_command() {
   local status=0 patience=100
   set -m
@@ -53,15 +53,15 @@ run_command() {
 
 group_alive() { kill -0 -- "-$command_id" 2>/dev/null; }
 
-# end_command kills what the command left in its process group.
+# end_command kills the remaining processes in the command's process group.
 end_command() {
   [ -n "$command_id" ] || return 0
   kill -KILL -- "-$command_id" 2>/dev/null || true
   command_id=""
 }
 
-# launch NAME SIGNAL COMMAND... starts a server in a session of its own, out of reach of the terminal's Ctrl-C.
-# SIGNAL is what stops it in good order. Sets launched to its process id.
+# launch NAME SIGNAL COMMAND... starts a server in its own session, so that Ctrl-C in the terminal does not reach it.
+# SIGNAL stops the server in an orderly way. Sets launched to its process id.
 launch() {
   local name=$1 signal=$2
   shift 2
@@ -70,7 +70,7 @@ launch() {
   started+=("$launched $signal $name")
 }
 
-# stop_process ID SIGNAL NAME: at most fifteen seconds of good manners, then KILL.
+# stop_process ID SIGNAL NAME sends the signal, waits for at most fifteen seconds, and then sends KILL.
 stop_process() {
   local id=$1 patience=150
   kill "-$2" "$id" 2>/dev/null || true
@@ -86,13 +86,13 @@ stop_process() {
   wait "$id" 2>/dev/null || true
 }
 
-# forget_last drops the server that was launched last, after it has ended by itself.
+# forget_last removes the last launched server from the list after it has ended.
 forget_last() {
   wait "$launched" 2>/dev/null || true
   unset "started[$((${#started[@]} - 1))]"
 }
 
-# answers_within SECONDS PROBE...: true once the probe succeeds; false when the launched process ends or time is up.
+# answers_within SECONDS PROBE... returns true when the probe succeeds, false when the launched process ends or the time is up.
 answers_within() {
   local end=$((SECONDS + $1))
   shift
@@ -104,8 +104,8 @@ answers_within() {
   return 1
 }
 
-# start_on_free_port NAME START PROBE: START and PROBE are functions that take a port. Between the choice of a port
-# and the server's bind another process may take it, so a server that ends at once gets other ports. Sets port.
+# start_on_free_port NAME START PROBE starts a server; START and PROBE are functions that take a port. Another process may
+# take the chosen port before the server does, so a server that ends at once is started again on another port. Sets port.
 start_on_free_port() {
   local name=$1 attempt
   for attempt in 1 2 3 4 5; do
@@ -119,10 +119,10 @@ start_on_free_port() {
     forget_last
   done
   sed 's/^/  /' "$workdir/$name.log" | tail -n 20 >&2
-  fail "$name does not answer after $attempt attempts, its last words are above"
+  fail "$name does not answer after $attempt attempts, see its last output above"
 }
 
-# free_port prints a loopback port nobody listens on, below the range that the kernel hands out to clients.
+# free_port prints an unused loopback port below the range that the kernel assigns to clients.
 free_port() {
   local candidate
   while :; do
@@ -134,7 +134,7 @@ free_port() {
   done
 }
 
-# replies PORT REQUEST PREFIX: true when the line answered to the request begins with the prefix.
+# replies PORT REQUEST PREFIX sends a line and returns true if the first line of the response begins with the prefix.
 replies() {
   local line=""
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1

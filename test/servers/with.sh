@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# with.sh COMMAND [ARGUMENT]... runs a command beside the servers that the tests talk to.
+# with.sh COMMAND [ARGUMENT]... starts the servers that the tests need, runs a command, and stops the servers.
 #
 #   TEST_DATABASE_URL    postgres://user:password@host:port/postgres?sslmode=disable, a user that may create databases
 #   TEST_VALKEY_URL      host:port
 #   TEST_MEMCACHED_ADDR  host:port
 #   TEST_CHROMIUM        the program of a browser, Chromium or Chrome, which the tests start themselves
 #
-# A variable that is set names a server to use as it is. For each that is not, the server is started on a free
-# loopback port with its files in a fresh folder, after installing it where that is possible (Debian, as root).
-# What was started is stopped and its files removed when the command ends, fails or is interrupted. The exit
-# status is the command's.
+# If a variable is set, the tests use that server. For each variable that is not set, the script installs the server if
+# it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. When
+# the command ends, fails or is interrupted, the script stops these servers and removes their files. Its exit status is
+# the command's.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,7 +32,7 @@ if [ $# -eq 0 ]; then
 fi
 
 workdir=$(mktemp -d "${TMPDIR:-/tmp}/tollgate-servers.XXXXXX")
-# The servers' own accounts must be able to reach their folders inside.
+# The accounts of the servers must be able to enter the folder to reach their own folders in it.
 chmod 755 "$workdir"
 trap finish EXIT
 trap 'interrupted INT 130' INT

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// volatile is what differs each time, and what is put in its place.
+// volatile lists the values that differ in each run, and the text that replaces them.
 var volatile = []struct {
-	is    *regexp.Regexp
-	place string
+	pattern     *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
@@ -23,20 +23,21 @@ var volatile = []struct {
 	{regexp.MustCompile(`\s+`), ""},
 }
 
-func loose(s string) string {
+// normalize replaces the values that differ in each run and removes white space.
+func normalize(s string) string {
 	for _, v := range volatile {
-		s = v.is.ReplaceAllString(s, v.place)
+		s = v.pattern.ReplaceAllString(s, v.replacement)
 	}
 	return s
 }
 
-// missing returns the first piece of what is said that was not printed, in
-// order; empty where all of it was.
-func missing(said, got string) string {
-	rest := loose(got)
-	for line := range strings.Lines(said) {
+// firstMissing returns the first piece of want that got does not contain after the pieces before it, or "" if got contains
+// all of them in order. A line end or … in want separates pieces.
+func firstMissing(want, got string) string {
+	rest := normalize(got)
+	for line := range strings.Lines(want) {
 		for piece := range strings.SplitSeq(line, "…") {
-			_, after, found := strings.Cut(rest, loose(piece))
+			_, after, found := strings.Cut(rest, normalize(piece))
 			if !found {
 				return strings.TrimSpace(piece)
 			}

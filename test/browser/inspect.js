@@ -1,4 +1,4 @@
-// Returns what is wrong with the page as it is shown now, a sentence each.
+// Returns the defects of the page as it is shown now, one sentence for each.
 (() => {
   const wrong = new Set();
   const outline = (e) => `<${e.tagName.toLowerCase()}> "${e.textContent.trim().slice(0, 40)}"`;
@@ -6,12 +6,12 @@
   // Landmarks, title and language.
   for (const [what, selector] of [["main", "main"], ["labelled nav", "nav[aria-label]"], ["h1", "h1"]]) {
     const found = document.querySelectorAll(selector).length;
-    if (found !== 1) wrong.add(`${found} of ${what}, want 1`);
+    if (found !== 1) wrong.add(`the page has ${found} ${what} elements, want 1`);
   }
-  if (!document.documentElement.lang) wrong.add("no language");
-  if (!document.title) wrong.add("no title");
+  if (!document.documentElement.lang) wrong.add("the page has no language");
+  if (!document.title) wrong.add("the page has no title");
 
-  // Headings go down by one level at a time.
+  // A heading is at most one level below the previous one.
   let level = 0;
   for (const h of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
     const next = Number(h.tagName[1]);
@@ -21,7 +21,7 @@
 
   // Nothing is wider than the window.
   const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > width) wrong.add(`the page is ${document.documentElement.scrollWidth} wide in ${width}`);
+  if (document.documentElement.scrollWidth > width) wrong.add(`the page is ${document.documentElement.scrollWidth} pixels wide, the window ${width}`);
 
   // Contrast of text (WCAG 2.2, 1.4.3): 4.5, for large text 3.
   const numbers = (color) => color.match(/[\d.]+/g).map(Number);
@@ -30,7 +30,7 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const transparent = (color) => (numbers(color)[3] ?? 1) === 0;
-  const ground = (e) => {
+  const backgroundOf = (e) => {
     for (; e; e = e.parentElement) {
       const color = getComputedStyle(e).backgroundColor;
       if (!transparent(color)) return color;
@@ -44,12 +44,12 @@
     if (!texts.currentNode.data.trim() || !e.checkVisibility()) continue;
     const style = getComputedStyle(e);
     const size = parseFloat(style.fontSize);
-    const [light, dark] = [luminance(style.color), luminance(ground(e))].sort((a, b) => b - a);
+    const [light, dark] = [luminance(style.color), luminance(backgroundOf(e))].sort((a, b) => b - a);
     const ratio = (light + 0.05) / (dark + 0.05);
     const least = size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5;
-    if (ratio < least) wrong.add(`contrast ${ratio.toFixed(2)} of ${style.color} on ${ground(e)}: ${outline(e)}`);
+    if (ratio < least) wrong.add(`contrast ${ratio.toFixed(2)} of ${style.color} on ${backgroundOf(e)}: ${outline(e)}`);
     read++;
   }
-  if (read < 500) wrong.add(`only ${read} texts are shown`);
+  if (read < 500) wrong.add(`the page shows only ${read} texts, want at least 500`);
   return [...wrong];
 })()
