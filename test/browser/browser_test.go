@@ -50,7 +50,8 @@ type tab struct{ ctx context.Context }
 // openTab starts a browser, which runs until the test ends, and returns its window.
 func openTab(t *testing.T) tab {
 	t.Helper()
-	// The browser's last child processes may still write while the folder is removed, so errors are ignored.
+	// The browser's last child processes may still write while the folder is removed, so errors are
+	// ignored.
 	profile, err := os.MkdirTemp("", "tollgate-browser-")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,8 @@ func evaluate[T any](t *testing.T, w tab, expression string) T {
 	return value
 }
 
-// startService starts the service, which runs until the test ends, and returns the base URL of its API.
+// startService starts the service, which runs until the test ends, and returns the base URL of its
+// API.
 func startService(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +137,8 @@ func (w tab) setViewport(t *testing.T, v viewport) {
 	}
 }
 
-// complaints collects the errors and messages in the browser's console and the page's requests to other hosts.
+// complaints collects the errors and messages in the browser's console and the page's requests to
+// other hosts.
 type complaints struct {
 	host string
 	mu   sync.Mutex

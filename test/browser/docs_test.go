@@ -39,7 +39,8 @@ func TestDocs(t *testing.T) {
 	t.Run("the content security policy blocks injected code", func(t *testing.T) { checkContentPolicy(t, window, address, recorded) })
 }
 
-// checkLink clicks a link to a section of the page and checks that the section's heading becomes visible.
+// checkLink clicks a link to a section of the page and checks that the section's heading becomes
+// visible.
 func checkLink(t *testing.T, w tab, v viewport, id string) {
 	t.Helper()
 	seen := evaluate[bool](t, w, fmt.Sprintf(`(() => {
@@ -55,7 +56,8 @@ func checkLink(t *testing.T, w tab, v viewport, id string) {
 	}
 }
 
-// checkSkipLink checks that the first Tab shows a link that skips the table of contents, and that Enter follows it.
+// checkSkipLink checks that the first Tab shows a link that skips the table of contents, and that
+// Enter follows it.
 func checkSkipLink(t *testing.T, w tab, address string) {
 	t.Helper()
 	w.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(address+"/docs"), chromedp.KeyEvent("\t"))
@@ -68,7 +70,8 @@ func checkSkipLink(t *testing.T, w tab, address string) {
 	}
 }
 
-// checkContentPolicy checks that the browser blocks a script and a style that were injected into the page, and reports that.
+// checkContentPolicy checks that the browser blocks a script and a style that were injected into
+// the page, and reports that.
 func checkContentPolicy(t *testing.T, w tab, address string, recorded *complaints) {
 	t.Helper()
 	w.run(t, chromedp.Navigate(address+"/docs"))

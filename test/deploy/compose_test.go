@@ -13,7 +13,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// loadCompose parses the compose file with the loader of docker compose, which rejects unknown properties.
+// loadCompose parses the compose file with the loader of docker compose, which rejects unknown
+// properties.
 func loadCompose(t *testing.T) *types.Project {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(deployFolder, "compose", "compose.yaml"))
@@ -29,8 +30,8 @@ func loadCompose(t *testing.T) *types.Project {
 	return p
 }
 
-// TestCompose checks that secrets come from files, that ports are published on the loopback address only, and that each
-// service starts after the services that it depends on are healthy.
+// TestCompose checks that secrets come from files, that ports are published on the loopback address
+// only, and that each service starts after the services that it depends on are healthy.
 func TestCompose(t *testing.T) {
 	p := loadCompose(t)
 	for name, s := range p.Services {
@@ -65,8 +66,8 @@ func TestCompose(t *testing.T) {
 	checkHealthCommand(t, p.Services["tollgate"].HealthCheck)
 }
 
-// checkHealthCommand checks that the health check runs the service's own program, the only one in the image, and that
-// the program times out, and reports why, before the health check does.
+// checkHealthCommand checks that the health check runs the service's own program, the only one in
+// the image, and that the program times out, and reports why, before the health check does.
 func checkHealthCommand(t *testing.T, h *types.HealthCheckConfig) {
 	t.Helper()
 	if h == nil || h.Timeout == nil || len(h.Test) != 5 || h.Test[0] != "CMD" || h.Test[1] != installedPath || h.Test[2] != "health" || h.Test[3] != "--timeout" {
@@ -77,7 +78,8 @@ func checkHealthCommand(t *testing.T, h *types.HealthCheckConfig) {
 	}
 }
 
-// checkComposeService checks the container of Tollgate: its settings, grace period, privileges and mounts.
+// checkComposeService checks the container of Tollgate: its settings, grace period, privileges and
+// mounts.
 func checkComposeService(t *testing.T, s types.ServiceConfig) {
 	t.Helper()
 	values := map[string]string{}
@@ -100,8 +102,8 @@ func checkComposeService(t *testing.T, s types.ServiceConfig) {
 	}
 }
 
-// TestComposeSecrets runs secrets.sh twice in a temporary folder: the first run makes all secrets, the second run keeps
-// them.
+// TestComposeSecrets runs secrets.sh twice in a temporary folder: the first run makes all secrets,
+// the second run keeps them.
 func TestComposeSecrets(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "secrets.sh")

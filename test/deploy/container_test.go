@@ -32,7 +32,8 @@ func readInstructions(t *testing.T) []instruction {
 	return list
 }
 
-// TestContainerfile checks that the image contains only the project's files and that it does not run as root.
+// TestContainerfile checks that the image contains only the project's files and that it does not
+// run as root.
 func TestContainerfile(t *testing.T) {
 	var final map[string]string
 	for _, i := range readInstructions(t) {
@@ -76,7 +77,8 @@ func TestContainerfile(t *testing.T) {
 	checkEnvironment(t, values)
 }
 
-// TestBuildContext checks that the build context of the image contains every folder with code and no other folder.
+// TestBuildContext checks that the build context of the image contains every folder with code and
+// no other folder.
 func TestBuildContext(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(readDeployFile(t, "Containerfile.dockerignore")), "\n")
 	if lines[0] != "*" {

@@ -1,5 +1,6 @@
-// Package deploy checks the files in the folder deploy without running them. Each test parses a file with the library
-// or the tool that the file is written for, and compares its values with the settings of the service.
+// Package deploy checks the files in the folder deploy without running them. Each test parses a
+// file with the library or the tool that the file is written for, and compares its values with the
+// settings of the service.
 package deploy
 
 import (
@@ -42,8 +43,8 @@ func knownSettings(t *testing.T) map[string]settings.Variable {
 	return byName
 }
 
-// checkEnvironment reports variables that are not settings, secrets that are not read from files, and values that the
-// service does not accept.
+// checkEnvironment reports variables that are not settings, secrets that are not read from files,
+// and values that the service does not accept.
 func checkEnvironment(t *testing.T, values map[string]string) {
 	t.Helper()
 	all := knownSettings(t)

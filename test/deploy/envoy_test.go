@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TestEnvoy parses Envoy's configuration into Envoy's own messages, which reject unknown fields, and validates all values,
-// also those in extensions.
+// TestEnvoy parses Envoy's configuration into Envoy's own messages, which reject unknown fields,
+// and validates all values, also those in extensions.
 func TestEnvoy(t *testing.T) {
 	var tree any
 	if err := yaml.Unmarshal([]byte(readDeployFile(t, "envoy", "envoy.yaml")), &tree); err != nil {
@@ -59,7 +59,8 @@ func TestEnvoy(t *testing.T) {
 	}
 }
 
-// checkDrain checks that Envoy marks a draining instance as unhealthy before the instance closes its listeners.
+// checkDrain checks that Envoy marks a draining instance as unhealthy before the instance closes
+// its listeners.
 func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
 	t.Helper()
 	drain, err := time.ParseDuration(knownSettings(t)["SHUTDOWN_DRAIN"].Default)
@@ -109,7 +110,8 @@ func checkMessage(t *testing.T, m proto.Message) {
 	}
 }
 
-// findValues returns the strings that the keys have as values, directly or in lists, anywhere in a tree.
+// findValues returns the strings that the keys have as values, directly or in lists, anywhere in a
+// tree.
 func findValues(tree any, keys ...string) []string {
 	var found []string
 	switch n := tree.(type) {

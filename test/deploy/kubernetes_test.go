@@ -29,8 +29,8 @@ type manifests struct {
 	network    networking.NetworkPolicy
 }
 
-// loadManifests parses the manifests into Kubernetes' own types as the API server does: it rejects fields that are unknown
-// or repeated, or that differ in case.
+// loadManifests parses the manifests into Kubernetes' own types as the API server does: it rejects
+// fields that are unknown or repeated, or that differ in case.
 func loadManifests(t *testing.T) *manifests {
 	t.Helper()
 	c := &manifests{configs: map[string]core.ConfigMap{}}
@@ -144,8 +144,8 @@ func TestKubernetesPod(t *testing.T) {
 	}
 }
 
-// TestKubernetesRollout checks that no request fails during a rollout: a new pod is ready before an old one ends, and
-// clients stop sending requests to a pod before it closes its listeners.
+// TestKubernetesRollout checks that no request fails during a rollout: a new pod is ready before an
+// old one ends, and clients stop sending requests to a pod before it closes its listeners.
 func TestKubernetesRollout(t *testing.T) {
 	c := loadManifests(t)
 	container, values := c.serviceContainer(t)
@@ -166,8 +166,9 @@ func TestKubernetesRollout(t *testing.T) {
 	}
 }
 
-// TestKubernetesPorts checks that the pod's ports are the defaults of the service, that every Service and NetworkPolicy
-// uses only these ports, and that the debug port is not open to everybody.
+// TestKubernetesPorts checks that the pod's ports are the defaults of the service, that every
+// Service and NetworkPolicy uses only these ports, and that the debug port is not open to
+// everybody.
 func TestKubernetesPorts(t *testing.T) {
 	c := loadManifests(t)
 	container, _ := c.serviceContainer(t)
@@ -198,7 +199,8 @@ func TestKubernetesPorts(t *testing.T) {
 	}
 }
 
-// TestKubernetesSelectors checks that every object selects the pods of the Deployment, and that there are at least two.
+// TestKubernetesSelectors checks that every object selects the pods of the Deployment, and that
+// there are at least two.
 func TestKubernetesSelectors(t *testing.T) {
 	c := loadManifests(t)
 	labels := c.deployment.Spec.Template.Labels

@@ -48,8 +48,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestUnitWithSystemdAnalyze runs `systemd-analyze verify` and `systemd-analyze security` on the unit, with a stub as the
-// program.
+// TestUnitWithSystemdAnalyze runs `systemd-analyze verify` and `systemd-analyze security` on the
+// unit, with a stub as the program.
 func TestUnitWithSystemdAnalyze(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -73,7 +73,8 @@ func TestUnitWithSystemdAnalyze(t *testing.T) {
 	}
 }
 
-// TestSystemdFiles runs systemd-sysusers and systemd-tmpfiles on the other files, with a temporary folder as the root.
+// TestSystemdFiles runs systemd-sysusers and systemd-tmpfiles on the other files, with a temporary
+// folder as the root.
 func TestSystemdFiles(t *testing.T) {
 	for file, command := range map[string][]string{
 		"tollgate.sysusers": {"systemd-sysusers"}, "tollgate.tmpfiles": {"systemd-tmpfiles", "--create"},

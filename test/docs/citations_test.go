@@ -41,9 +41,9 @@ func contractPages() map[string]string {
 	}
 }
 
-// TestCitations checks that the numbers of the contract's rules are unique, that every number that a
-// comment or a page cites is the number of a rule, that the pages cited in comments exist, and that no
-// comment or page cites a text outside the repository.
+// TestCitations checks that the numbers of the contract's rules are unique, that every number that
+// a comment or a page cites is the number of a rule, that the pages cited in comments exist, and
+// that no comment or page cites a text outside the repository.
 func TestCitations(t *testing.T) {
 	pages := readPages(t)
 	rules := readRules(t, pages)
@@ -108,9 +108,9 @@ func readRules(t *testing.T, pages map[string]string) map[string]bool {
 	return rules
 }
 
-// readTexts returns the texts in the project that may contain citations, by file name or position: the
-// comments of Go files, and whole pages, scripts and other files. It joins lines, so that a citation may
-// continue on the next line.
+// readTexts returns the texts in the project that may contain citations, by file name or position:
+// the comments of Go files, and whole pages, scripts and other files. It joins lines, so that a
+// citation may continue on the next line.
 func readTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -166,7 +166,8 @@ func joinLines(text string) string {
 	return strings.Join(words, " ")
 }
 
-// TestCitationComplaints checks that citationComplaints reports broken citations in each of their forms.
+// TestCitationComplaints checks that citationComplaints reports broken citations in each of their
+// forms.
 func TestCitationComplaints(t *testing.T) {
 	pages := map[string]string{"docs/contract/registry.md": "<a id=\"r-1\"></a>**R-1. Paths.**\n\n## Requests and answers"}
 	rules := map[string]bool{"R-1": true}

@@ -43,8 +43,9 @@ func readPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestLinks checks that every link within the project leads to an existing file and, if it has a fragment, to an
-// existing heading or anchor, and that every page in docs can be reached from the README.
+// TestLinks checks that every link within the project leads to an existing file and, if it has a
+// fragment, to an existing heading or anchor, and that every page in docs can be reached from the
+// README.
 func TestLinks(t *testing.T) {
 	pages := readPages(t)
 	reached, next := map[string]bool{}, []string{"README.md"}

@@ -31,8 +31,8 @@ func normalize(s string) string {
 	return s
 }
 
-// firstMissing returns the first piece of want that got does not contain after the pieces before it, or "" if got contains
-// all of them in order. A line end or … in want separates pieces.
+// firstMissing returns the first piece of want that got does not contain after the pieces before
+// it, or "" if got contains all of them in order. A line end or … in want separates pieces.
 func firstMissing(want, got string) string {
 	rest := normalize(got)
 	for line := range strings.Lines(want) {

@@ -21,7 +21,8 @@ type expectedOutput struct {
 	text string
 }
 
-// parsePage returns the blocks of a page in order, or an error with the line of a marker or block that is invalid.
+// parsePage returns the blocks of a page in order, or an error with the line of a marker or block
+// that is invalid.
 func parsePage(page string) ([]block, error) {
 	p := pageParser{lines: strings.Split(page, "\n")}
 	for p.at < len(p.lines) {

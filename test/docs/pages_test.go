@@ -131,8 +131,8 @@ func (r *pageRunner) writeFile(name, content string, mode os.FileMode) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	// Another test may start a process meanwhile. The child would have the file open for writing until its
-	// exec, and a program that is open for writing cannot be run ("text file busy").
+	// Another test may start a process meanwhile. The child would have the file open for writing
+	// until its exec, and a program that is open for writing cannot be run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(content), mode); err != nil {
@@ -166,8 +166,9 @@ func (r *pageRunner) runBlock(b block) {
 	}
 }
 
-// startTerminal runs a block in its own terminal. If the block starts a service, startTerminal first stops the previous
-// service, which uses the same ports, and then waits until the new one is healthy.
+// startTerminal runs a block in its own terminal. If the block starts a service, startTerminal
+// first stops the previous service, which uses the same ports, and then waits until the new one is
+// healthy.
 func (r *pageRunner) startTerminal(b block) {
 	r.t.Helper()
 	isService := startsService.MatchString(b.command)
@@ -193,8 +194,8 @@ func (r *pageRunner) startTerminal(b block) {
 	r.t.Fatalf("line %d: the service did not become healthy; its output is:\n%s", b.line, term.output())
 }
 
-// checkOutput reports an error unless the expected output is in the output of the last command, or appears within
-// logTimeout in a terminal.
+// checkOutput reports an error unless the expected output is in the output of the last command, or
+// appears within logTimeout in a terminal.
 func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 	r.t.Helper()
 	printed = r.usualPorts(printed)
