@@ -50,8 +50,9 @@ func TestDescriptorsUsedUp(t *testing.T) {
 			})
 			free()
 			s.wantResponses(t)
+			client := newRateLimitClient(t, s) // one for all attempts: each client needs a descriptor of the service
 			awaitTrue(t, "the changed rules", func() bool {
-				r, err := newRateLimitClient(t, s).ShouldRateLimit(t.Context(), newRequest("few", name))
+				r, err := client.ShouldRateLimit(t.Context(), newRequest("few", name))
 				return err == nil && r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit() == 77
 			})
 			label := strings.Replace(name, "socket", "grpc", 1)
@@ -78,8 +79,9 @@ func (s *service) wantResponses(t *testing.T) {
 			return r.StatusCode == http.StatusOK
 		})
 	}
+	client := newRateLimitClient(t, s)
 	awaitTrue(t, "a gRPC answer", func() bool {
-		_, err := newRateLimitClient(t, s).ShouldRateLimit(t.Context(), newRequest("steady", "descriptors"))
+		_, err := client.ShouldRateLimit(t.Context(), newRequest("steady", "descriptors"))
 		return err == nil
 	})
 }
