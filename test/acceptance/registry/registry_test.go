@@ -3,8 +3,6 @@ package registry
 import (
 	"encoding/json"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -127,13 +125,11 @@ func wantFault(t *testing.T, a apiclient.Response, status int, words ...string) 
 // wantCommandFailure runs an operator command that must fail, and returns its output.
 func wantCommandFailure(t *testing.T, e *fixture.Environment, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
-	cmd.Env = e.Environ
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Fatalf("tollgate %s succeeded: %s", strings.Join(args, " "), out)
+	stdout, stderr, code := e.TryCommand(t, "", args...)
+	if code == 0 {
+		t.Fatalf("tollgate %s succeeded: %s", strings.Join(args, " "), stdout)
 	}
-	return string(out)
+	return stdout + stderr
 }
 
 var sixDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
