@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/uptrace/bun/driver/pgdriver"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // lockRounds is the number of times that each pair of changes is made at once.

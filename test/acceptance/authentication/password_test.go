@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/uptrace/bun/driver/pgdriver"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // TestPasswordChange checks that the new password works at once, and that nothing that began with

@@ -14,10 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/uptrace/bun/driver/pgdriver"
 	"github.com/valkey-io/valkey-go"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // secrets holds the secrets that a full run sends and receives, by description, and the text of its

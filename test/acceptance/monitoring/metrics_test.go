@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/metadata"
+
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"google.golang.org/grpc/metadata"
 )
 
 // The trace of a caller, in the formats of W3C and B3.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pquerna/otp/totp"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/emersion/go-smtp"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/mailserver"

@@ -12,14 +12,15 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/tollgate-dev/tollgate/test/instance"
-	"github.com/tollgate-dev/tollgate/test/testcert"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 // foreignVariables do not belong to the rate limit service. Deployments set them for other

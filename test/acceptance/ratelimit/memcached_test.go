@@ -15,10 +15,11 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // onEachStore runs a test of rate limits with every store of counters: in every environment, and with

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // peerRules use the features that the examples of the Envoy rate limit service use.

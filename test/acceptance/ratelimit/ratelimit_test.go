@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // TestRateLimit sends nested descriptors with and without values over gRPC and /json.

@@ -12,9 +12,10 @@ import (
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	types "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // ruleFile holds one rule of each kind, for a domain.

@@ -17,11 +17,12 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
 // TestManagementServer runs the rate limit service alone with a management server that starts late,

@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // readName is a server that exists from the start, the first in the list.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 )
 

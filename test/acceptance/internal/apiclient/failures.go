@@ -33,6 +33,7 @@ func WantAuthError(t *testing.T, a Response, code string) map[string]any {
 	return body.Details
 }
 
+// WantOwnLimit checks the headers of the API's own limit in a response.
 func WantOwnLimit(t *testing.T, a Response, limit, remaining string) {
 	t.Helper()
 	if got := a.Header.Get("X-RateLimit-Limit"); got != limit {
