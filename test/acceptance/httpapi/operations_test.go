@@ -63,8 +63,11 @@ func TestRefusalsOfOperations(t *testing.T) {
 		ada.StepUp(t, e, s)
 		apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
 
-		for _, suffix := range []string{"/versions", "/versions/1.0.0"} {
-			address := fixture.ServerURL(s, "com.example/weather", suffix)
+		for _, address := range []string{
+			s.API + "/v0.1/servers",
+			fixture.ServerURL(s, "com.example/weather", "/versions"),
+			fixture.ServerURL(s, "com.example/weather", "/versions/1.0.0"),
+		} {
 			tag := apiclient.Call(t, "GET", address, nil).WantStatus(t, http.StatusOK).Header.Get("ETag")
 			apiclient.Call(t, "GET", address, nil, "If-None-Match", tag).WantStatus(t, http.StatusNotModified)
 		}
