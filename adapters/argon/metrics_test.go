@@ -50,7 +50,8 @@ func (m measured) want(done, refused, canceled float64) {
 	}
 }
 
-// TestMetrics takes all cores away, so that what waits, is refused and goes is no matter of luck.
+// TestMetrics occupies all cores, so that the test decides which hashes wait, are refused or are
+// canceled.
 func TestMetrics(t *testing.T) {
 	h, err := New(Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 1}, system.Entropy{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
 )
 
-// newFallback returns a throttle over two stores, one of which may be away, and what moves both their clocks.
+// newFallback returns a throttle with two stores, and functions that read and advance their clock.
 func newFallback(t *testing.T, shared, local *tally) (f *inprocess.FallbackThrottle, now func() time.Time, advance func(time.Duration)) {
 	t.Helper()
 	first, c := newThrottle(t, shared)
@@ -33,7 +33,8 @@ func TestFallbackThrottleContract(t *testing.T) {
 	}
 }
 
-// TestTriesAreGivenBackWhereTheyWereCounted takes the store away for the second of three tries.
+// TestTriesAreGivenBackWhereTheyWereCounted makes the shared store unavailable for the second of
+// three tries.
 func TestTriesAreGivenBackWhereTheyWereCounted(t *testing.T) {
 	shared, local := new(tally), new(tally)
 	f, _, _ := newFallback(t, shared, local)

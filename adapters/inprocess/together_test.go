@@ -81,8 +81,8 @@ func TestTriesTogether(t *testing.T) {
 	})
 }
 
-// TestTriesTogetherFail wants a failure told to all who were part of it, nobody
-// to wait beyond their context, and the next try to be asked anew.
+// TestTriesTogetherFail checks that all tries of a failed call get the error, that no try waits
+// after its context has ended, and that the next try calls the store again.
 func TestTriesTogetherFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &distant{}

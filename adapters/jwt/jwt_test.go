@@ -324,7 +324,7 @@ func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 	}
 }
 
-// countingRing counts how often it is asked, and fails when told to.
+// countingRing counts its calls, and returns an error while fail is set.
 type countingRing struct {
 	authstore.KeyRing
 	mu    sync.Mutex
@@ -364,7 +364,8 @@ func TestKeysWhileTheRingIsAway(t *testing.T) {
 	}
 }
 
-// TestKeyOutlivesItsTokens wants a token good to its end though the instance that signed it is gone.
+// TestKeyOutlivesItsTokens checks that a token is valid until its end even if the instance that
+// signed it has stopped.
 func TestKeyOutlivesItsTokens(t *testing.T) {
 	clk, shared := secretstest.NewClock(), ring()
 	const life = 3 * time.Hour

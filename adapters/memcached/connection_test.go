@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// TestSilentConnectionEnds: of calls in a row that go unanswered, the last that is allowed ends the connection; an answer
-// in between begins the count anew.
-func TestSilentConnectionEnds(t *testing.T) {
+// TestConnectionClosesAfterTimeouts checks that consecutive timeouts close a connection, and that a
+// response resets their number.
+func TestConnectionClosesAfterTimeouts(t *testing.T) {
 	near, far := net.Pipe()
 	c := newConnection(near, time.Minute)
 	t.Cleanup(func() { c.closeWith(errClosed) })
@@ -36,7 +36,7 @@ func TestSilentConnectionEnds(t *testing.T) {
 			return err
 		}
 		if answered {
-			// The calls before were given up, and their answers are late.
+			// The earlier calls timed out, and their responses are late.
 			if _, err := io.WriteString(far, strings.Repeat("MN\r\n", timeoutsToClose)); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func TestSilentConnectionEnds(t *testing.T) {
 	}
 	select {
 	case <-c.ended:
-		t.Fatal("ended before its time")
+		t.Fatal("the connection closed too early")
 	default:
 	}
 	if err := call(false); !errors.Is(err, errTimeout) {
@@ -66,12 +66,13 @@ func TestSilentConnectionEnds(t *testing.T) {
 	}
 	<-c.ended
 	if !errors.Is(c.cause, errTimeout) {
-		t.Errorf("ended by %v", c.cause)
+		t.Errorf("closed because of %v", c.cause)
 	}
 }
 
-// TestCallGoesAgain: a call under which the connection breaks is made again over the next one.
-func TestCallGoesAgain(t *testing.T) {
+// TestRequestIsRepeated checks that a request is repeated over the next connection if its
+// connection breaks.
+func TestRequestIsRepeated(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,61 +17,64 @@ import (
 )
 
 func TestCountersContract(t *testing.T) {
-	address := given(t)
+	address := sharedServer(t)
 	for name, connections := range map[string]int{"two connections": 2, "one connection": 1, "many connections": 16} {
 		t.Run(name, func(t *testing.T) {
-			cfg := settings(address)
+			cfg := newConfig(address)
 			cfg.MaxIdleConns = connections
-			subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(address), Loose: true}
+			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
 }
 
-// TestCountersContractOnManyNodes runs the suite over three nodes: the keys of a batch lie on all of them.
+// TestCountersContractOnManyNodes runs the suite on three nodes, so that the keys of a batch are on
+// all of them.
 func TestCountersContractOnManyNodes(t *testing.T) {
 	var addresses []string
 	for range 3 {
 		addresses = append(addresses, newServer(t).start().address)
 	}
-	subject := countertest.Subject{Store: open(t, settings(addresses...)), Key: keys(), TTL: remaining(addresses...), Loose: true}
+	subject := countertest.Subject{Store: open(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
-// TestInstancesAgreeOnNodes: two clients with the same nodes in another order and another spelling count together.
+// TestInstancesAgreeOnNodes checks that two clients share counters if their lists contain the same
+// nodes in another order and spelling.
 func TestInstancesAgreeOnNodes(t *testing.T) {
 	a, b, c := newServer(t).start().address, newServer(t).start().address, newServer(t).start().address
-	one := open(t, settings(a, b, c))
-	other := open(t, settings(" "+c, a, b))
+	one := open(t, newConfig(a, b, c))
+	other := open(t, newConfig(" "+c, a, b))
 	for i := range 200 {
 		key := fmt.Sprintf("agree|%d", i)
 		for n, client := range []*memcached.Client{one, other} {
-			if after, err := addHits(t, client, minutely(key)); err != nil || after[0] != uint64(n+1) {
+			if after, err := addHits(t, client, newMinuteHit(key)); err != nil || after[0] != uint64(n+1) {
 				t.Fatalf("%s by client %d: %v, %v", key, n+1, after, err)
 			}
 		}
 	}
 }
 
-// TestOneCommandPerHit: known and new counters cost one command each, and calls share the connections.
+// TestOneCommandPerHit checks that known and new counters cost one command each, and that calls
+// share connections.
 func TestOneCommandPerHit(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, newConfig(s.address))
 	for range 20 {
-		if _, err := addHits(t, c, minutely("a"), minutely("b")); err != nil {
+		if _, err := addHits(t, c, newMinuteHit("a"), newMinuteHit("b")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			if _, err := addHits(t, c, minutely("a")); err != nil {
+			if _, err := addHits(t, c, newMinuteHit("a")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	stats := s.must("stats\r\n")
+	stats := s.mustRun("stats\r\n")
 	for name, wanted := range map[string]string{"incr_hits": "238", "cmd_set": "0", "cmd_get": "0", "get_hits": "0", "cmd_touch": "0"} {
 		if !strings.Contains(stats, "STAT "+name+" "+wanted+"\r\n") {
 			t.Errorf("want %s %s in\n%s", name, wanted, stats)
@@ -81,23 +84,24 @@ func TestOneCommandPerHit(t *testing.T) {
 	if _, rest, ok := strings.Cut(stats, "STAT total_connections "); ok {
 		_, _ = fmt.Sscan(rest, &connections) // zero fails below
 	}
-	// Two of the client, one of this question, one of the start; the server counts its listener too.
+	// Two of the client, one of this test, one of the start, and the listener of the server.
 	if connections == 0 || connections > 6 {
-		t.Errorf("%d connections were made, want no more than a few", connections)
+		t.Errorf("%d connections were opened, want only a few", connections)
 	}
 }
 
-// TestExpiry: memcached reads more than 30 days as a date, and its clock may be about to tick.
+// TestExpiry tests times to live at the limits: memcached reads more than 30 days as a date, and
+// its clock may tick at once.
 func TestExpiry(t *testing.T) {
-	address := given(t)
-	c, key := open(t, settings(address)), keys()
+	address := sharedServer(t)
+	c, key := open(t, newConfig(address)), newKeys()
 	for _, ttl := range []time.Duration{time.Nanosecond, time.Second, 1500 * time.Millisecond, 30 * 24 * time.Hour, 366 * 24 * time.Hour} {
-		h := minutely(key(ttl.String()))
+		h := newMinuteHit(key(ttl.String()))
 		h.TTL = ttl
 		if after, err := addHits(t, c, h, h); err != nil || after[1] != 2 {
 			t.Errorf("life of %v: %v, %v", ttl, after, err)
 		}
-		left, there := remaining(address)(t, h.Key)
+		left, there := remainingTTL(address)(t, h.Key)
 		if !there || left > ttl+time.Second || left < ttl-30*time.Second {
 			t.Errorf("life of %v: lives on for %v, there: %t", ttl, left, there)
 		}
@@ -106,33 +110,33 @@ func TestExpiry(t *testing.T) {
 
 func TestForeignValues(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
-	s.must("set word 0 0 5\r\nhello\r\nset long 0 0 1000\r\n" + strings.Repeat("1", 1000) + "\r\n")
+	c := open(t, newConfig(s.address))
+	s.mustRun("set word 0 0 5\r\nhello\r\nset long 0 0 1000\r\n" + strings.Repeat("1", 1000) + "\r\n")
 	for _, key := range []string{"word", "long"} {
 		for _, addend := range []int64{1, 0, -1} {
-			h := minutely(key)
+			h := newMinuteHit(key)
 			h.Addend = addend
 			if _, err := addHits(t, c, h); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%s, addend %d: %v, want fault.Unavailable", key, addend, err)
 			}
 		}
 	}
-	if after, err := addHits(t, c, minutely("own")); err != nil || after[0] != 1 {
+	if after, err := addHits(t, c, newMinuteHit("own")); err != nil || after[0] != 1 {
 		t.Errorf("afterwards: %v, %v", after, err)
 	}
 }
 
-func TestKeysThatCannotStandInACommand(t *testing.T) {
-	c := open(t, settings(given(t)))
+func TestInvalidKeys(t *testing.T) {
+	c := open(t, newConfig(sharedServer(t)))
 	for _, key := range []string{"", "a b", "a\r\nflush_all", "a\x00", "a\x7f", "ä", strings.Repeat("k", counter.MaxKey+1)} {
-		if _, err := addHits(t, c, minutely(key)); !fault.Is(err, fault.Internal) {
+		if _, err := addHits(t, c, newMinuteHit(key)); !fault.Is(err, fault.Internal) {
 			t.Errorf("key %q: %v, want fault.Internal", key, err)
 		}
 	}
 }
 
-func TestGreatestGiveBack(t *testing.T) {
-	c, h := open(t, settings(given(t))), minutely(keys()("least"))
+func TestGreatestSubtraction(t *testing.T) {
+	c, h := open(t, newConfig(sharedServer(t))), newMinuteHit(newKeys()("least"))
 	back := h
 	back.Addend = math.MinInt64
 	if after, err := addHits(t, c, h, back, h); err != nil || fmt.Sprint(after) != "[1 0 1]" {
@@ -140,15 +144,15 @@ func TestGreatestGiveBack(t *testing.T) {
 	}
 }
 
-// TestUnlessOverAtRest: what parallel calls count beside a counter that another one fills is given back, on one node and
-// on two.
+// TestUnlessOverAtRest checks that hits are subtracted again if a parallel call filled another
+// counter of the same call, on one node and on two.
 func TestUnlessOverAtRest(t *testing.T) {
 	for name, nodes := range map[string][]string{
 		"one node":  {newServer(t).start().address},
 		"two nodes": {newServer(t).start().address, newServer(t).start().address},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := open(t, settings(nodes...))
+			c := open(t, newConfig(nodes...))
 			const callers, limit = 32, 100
 			var admitted atomic.Int64
 			var all sync.WaitGroup
@@ -156,7 +160,7 @@ func TestUnlessOverAtRest(t *testing.T) {
 				all.Go(func() {
 					after := make([]uint64, 4)
 					for range 20 {
-						hits := []counter.Hit{minutely("beside"), minutely("full"), minutely("beside"), minutely("other")}
+						hits := []counter.Hit{newMinuteHit("beside"), newMinuteHit("full"), newMinuteHit("beside"), newMinuteHit("other")}
 						for i := range hits {
 							hits[i].Limit = 1 << 40
 						}
@@ -182,28 +186,28 @@ func TestUnlessOverAtRest(t *testing.T) {
 	}
 }
 
-// TestDeadlineOfTheCaller: a caller with less time than the store's deadline waits no longer, and is no sign of a dead
-// store.
+// TestDeadlineOfTheCaller checks that a caller with a shorter deadline does not wait longer, and
+// that its timeouts do not close the connection.
 func TestDeadlineOfTheCaller(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, newConfig(s.address))
 	s.freeze()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if err := c.Add(ctx, []counter.Hit{minutely("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+		if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%v, want fault.Unavailable", err)
 		}
 		cancel()
 	}
 	if !c.Connected() {
-		t.Error("impatient callers broke the connection")
+		t.Error("callers with short deadlines closed the connection")
 	}
 	s.thaw()
-	if after, err := addHits(t, c, minutely("k")); err != nil || after[0] == 0 {
+	if after, err := addHits(t, c, newMinuteHit("k")); err != nil || after[0] == 0 {
 		t.Errorf("afterwards: %v, %v", after, err)
 	}
 }
 
 func BenchmarkCountersAdd(b *testing.B) {
-	countertest.BenchmarkAdd(b, open(b, settings(given(b))), keys())
+	countertest.BenchmarkAdd(b, open(b, newConfig(sharedServer(b))), newKeys())
 }

@@ -20,19 +20,19 @@ func (s *server) signal(signal syscall.Signal) {
 	}
 }
 
-// freeze stops the server, and returns once all of it stands still.
+// freeze stops the process of the server with SIGSTOP, and returns when it has stopped.
 func (s *server) freeze() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
 	var state syscall.WaitStatus
 	if _, err := syscall.Wait4(s.process.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
-		s.t.Fatalf("the server does not stand still: %v, %v", state, err)
+		s.t.Fatalf("the server did not stop: %v, %v", state, err)
 	}
 }
 
 func (s *server) thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
-func TestAwayStore(t *testing.T) {
+func TestUnreachableStore(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -42,12 +42,12 @@ func TestAwayStore(t *testing.T) {
 		"silent": silent.Addr().String(), "refusing": "127.0.0.1:" + freePort(t), "unknown": "no-such-host.invalid:1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := settings(address)
+			cfg := newConfig(address)
 			cfg.Timeout = 50 * time.Millisecond
 			c := open(t, cfg)
 			countertest.Away(t, c)
 			if c.Connected() {
-				t.Error("connected to a store that is away")
+				t.Error("Connected is true for an unreachable store")
 			}
 		})
 	}
@@ -68,42 +68,42 @@ func TestServerThatSpeaksSomethingElse(t *testing.T) {
 			_, _ = c.Write([]byte("220 mail.example.org ESMTP\r\n")) // the test sees what follows
 		}
 	}()
-	cfg := settings(l.Addr().String())
+	cfg := newConfig(l.Addr().String())
 	cfg.Timeout = 200 * time.Millisecond
 	countertest.Away(t, open(t, cfg))
 }
 
 func TestStoreThatStopsAnswering(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.address)
+	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
-	if _, err := addHits(t, c, minutely("k")); err != nil {
+	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
 	s.freeze()
 	for range 30 {
-		if _, err := addHits(t, c, minutely("k")); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
 		}
 	}
 	if c.Connected() {
-		t.Error("still connected after 30 calls without an answer")
+		t.Error("Connected is true after 30 calls without an answer")
 	}
 	if err := c.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Ping: %v, want fault.Unavailable", err)
 	}
 	s.thaw()
 	eventually(t, "counting after it goes on", func() bool {
-		_, err := addHits(t, c, minutely("k"))
+		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
 }
 
-// TestSilentStoreIsNoticedWithoutCalls: health tells also while nobody calls.
-func TestSilentStoreIsNoticedWithoutCalls(t *testing.T) {
+// TestPingDetectsDeadStore checks that Connected becomes false while there are no calls.
+func TestPingDetectsDeadStore(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.address)
+	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
 	eventually(t, "a connection", c.Connected)
@@ -113,13 +113,14 @@ func TestSilentStoreIsNoticedWithoutCalls(t *testing.T) {
 	eventually(t, "noticing its return", c.Connected)
 }
 
-// TestManyCallsOfASilentStore: more calls than there is room for all end, with the fault that callers act on.
-func TestManyCallsOfASilentStore(t *testing.T) {
+// TestManyCallsWithoutAnswer makes more calls than the client has room for. All must fail with
+// fault.Unavailable.
+func TestManyCallsWithoutAnswer(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.address)
+	cfg := newConfig(s.address)
 	cfg.Timeout, cfg.MaxIdleConns = time.Second, 1
 	c := open(t, cfg)
-	if _, err := addHits(t, c, minutely("k")); err != nil {
+	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
 	s.freeze()
@@ -128,51 +129,51 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10000 {
 		all.Go(func() {
-			if err := c.Add(ctx, []counter.Hit{minutely("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+			if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("calls of a silent store took longer than %v", patience)
+		t.Errorf("calls without an answer took longer than %v", patience)
 	}
 	s.thaw()
 	eventually(t, "counting after it goes on", func() bool {
-		_, err := addHits(t, c, minutely("k"))
+		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil
 	})
 }
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	countertest.Recovers(t, open(t, settings(s.address)), func() { s.start() }, s.kill)
+	countertest.Recovers(t, open(t, newConfig(s.address)), func() { s.start() }, s.kill)
 }
 
-// TestOneNodeAway: its keys fail, the others' do not, and the store as a whole is there.
-func TestOneNodeAway(t *testing.T) {
+// TestOneUnreachableNode checks that only calls for keys of an unreachable node fail.
+func TestOneUnreachableNode(t *testing.T) {
 	stays, goes := newServer(t).start(), newServer(t).start()
-	cfg := settings(stays.address, goes.address)
+	cfg := newConfig(stays.address, goes.address)
 	cfg.Timeout = time.Second
 	c := open(t, cfg)
 	byNode := map[bool]string{} // a key of the node that stays, and one of the other
 	for i := 0; len(byNode) < 2; i++ {
-		key := keys()(string(rune('a' + i)))
-		if _, err := addHits(t, c, minutely(key)); err != nil {
+		key := newKeys()(string(rune('a' + i)))
+		if _, err := addHits(t, c, newMinuteHit(key)); err != nil {
 			t.Fatal(err)
 		}
-		_, there := remaining(stays.address)(t, key)
+		_, there := remainingTTL(stays.address)(t, key)
 		byNode[there] = key
 	}
 	goes.kill()
 	for range 50 {
-		if _, err := addHits(t, c, minutely(byNode[true])); err != nil {
-			t.Fatalf("a key of the node that stays: %v", err)
+		if _, err := addHits(t, c, newMinuteHit(byNode[true])); err != nil {
+			t.Fatalf("a key of the running node: %v", err)
 		}
-		if _, err := addHits(t, c, minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("a key of the node that went: %v, want fault.Unavailable", err)
+		if _, err := addHits(t, c, newMinuteHit(byNode[false])); !fault.Is(err, fault.Unavailable) {
+			t.Fatalf("a key of the stopped node: %v, want fault.Unavailable", err)
 		}
-		if _, err := addHits(t, c, minutely(byNode[true]), minutely(byNode[false])); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, newMinuteHit(byNode[true]), newMinuteHit(byNode[false])); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("both keys: %v, want fault.Unavailable", err)
 		}
 	}
@@ -185,12 +186,13 @@ func TestOneNodeAway(t *testing.T) {
 	})
 }
 
-// TestRestartedServerIsFoundAtOnce: a connection that broke is made anew under the call.
+// TestRestartedServerIsFoundAtOnce checks that a call opens a new connection if its connection
+// broke.
 func TestRestartedServerIsFoundAtOnce(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.address))
+	c := open(t, newConfig(s.address))
 	for range 5 {
-		if _, err := addHits(t, c, minutely("k")); err != nil {
+		if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.kill()

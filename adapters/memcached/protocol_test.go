@@ -37,7 +37,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	for said, want := range map[string]response{
 		"VA 1\r\n7\r\n":      {count: 7, found: true},
 		"VA 2 t30\r\n7 \r\n": {count: 7, found: true},
@@ -67,7 +67,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswer(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for _, said := range []string{
 		"", "VA", "VA \r\n", "VA x\r\n", "VA 1\r\n77\r\n", "VA 1\r\n7\n\n", "VA 1\r\n7", "VA -1\r\n\r\n", "VA 9999999999\r\n",
 		"VA 18446744073709551615\r\n", "VA 100\r\nshort", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "EN\n", strings.Repeat("E", 1<<17),
@@ -78,8 +78,9 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: whatever a node says, reading ends, and what is read as a count is one.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses checks that reading any response ends, and that every count it returns is a number
+// in the input.
+func FuzzResponses(f *testing.F) {
 	f.Add([]byte("VA 2 t30\r\n7 \r\nEN\r\n"))
 	f.Add([]byte("VA 100\r\nx"))
 	f.Add([]byte("CLIENT_ERROR bad\r\nMN\r\n"))
@@ -91,11 +92,11 @@ func FuzzAnswers(f *testing.F) {
 				return
 			}
 			if a.err != nil && a.count != 0 {
-				t.Fatalf("a refusal with a count: %+v", a)
+				t.Fatalf("an error with a count: %+v", a)
 			}
 		}
 		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-			t.Fatal("more answers than bytes")
+			t.Fatal("more responses than bytes")
 		}
 	})
 }

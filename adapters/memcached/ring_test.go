@@ -27,7 +27,8 @@ func (r *ring) nameOf(t interface{ Fatal(...any) }, key string) string {
 	return n.name
 }
 
-// TestNodeOfAKey: the order of the list says nothing, and a node that goes moves only its own keys.
+// TestNodeOfAKey checks that the node of a key does not depend on the order of the list, and that
+// removing a node moves only its own keys.
 func TestNodeOfAKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,5}:[1-9]`), 1, 20, rapid.ID[string]).Draw(t, "names")
@@ -44,12 +45,12 @@ func TestNodeOfAKey(t *testing.T) {
 			return
 		}
 		if got := ringOf(left).nameOf(t, key); got != before {
-			t.Fatalf("%q moved from %s to %s when %s went", key, before, got, names[gone])
+			t.Fatalf("%q moved from %s to %s when %s was removed", key, before, got, names[gone])
 		}
 	})
 }
 
-// TestNodesShareEvenly: no node has more than a fifth beside its share.
+// TestNodesShareEvenly checks that no node has more than a fifth above its share of the keys.
 func TestNodesShareEvenly(t *testing.T) {
 	var names []string
 	for i := range 5 {
@@ -66,11 +67,12 @@ func TestNodesShareEvenly(t *testing.T) {
 		}
 	}
 	if len(share) != 5 {
-		t.Errorf("keys lie on %d of 5 nodes", len(share))
+		t.Errorf("keys are on %d of 5 nodes", len(share))
 	}
 }
 
-// TestMappingStays: another mapping in another release would begin all counters anew while instances are replaced.
+// TestMappingStays fixes the mapping of keys to nodes, because a release with another mapping would
+// reset all counters during a rolling update.
 func TestMappingStays(t *testing.T) {
 	r := ringOf([]string{"a:11211", "b:11211", "c:11211"})
 	got := ""
@@ -78,6 +80,6 @@ func TestMappingStays(t *testing.T) {
 		got += r.nameOf(t, fmt.Sprint("key", i))[:1]
 	}
 	if want := "cbbaaacaaacbcaab"; got != want {
-		t.Errorf("keys lie on %s, want %s", got, want)
+		t.Errorf("keys are on %s, want %s", got, want)
 	}
 }

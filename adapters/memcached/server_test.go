@@ -19,11 +19,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// patience is how long a test waits for what must come; it is no measure of how soon.
+// patience is how long a test waits for an event before it fails.
 const patience = 30 * time.Second
 
-// given returns the address of the server of the test run, or skips the test.
-func given(t testing.TB) string {
+// sharedServer returns the address of TEST_MEMCACHED_ADDR, or skips the test.
+func sharedServer(t testing.TB) string {
 	t.Helper()
 	address := os.Getenv("TEST_MEMCACHED_ADDR")
 	if address == "" {
@@ -32,11 +32,11 @@ func given(t testing.TB) string {
 	return address
 }
 
-func settings(nodes ...string) memcached.Config {
+func newConfig(nodes ...string) memcached.Config {
 	return memcached.Config{HostPort: nodes, MaxIdleConns: 2, Timeout: 5 * time.Second}
 }
 
-func quiet() *logrus.Entry {
+func discardLog() *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	return logrus.NewEntry(log)
@@ -44,7 +44,7 @@ func quiet() *logrus.Entry {
 
 func open(t testing.TB, cfg memcached.Config) *memcached.Client {
 	t.Helper()
-	c, end, err := memcached.Open(t.Context(), cfg, quiet())
+	c, end, err := memcached.Open(t.Context(), cfg, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func open(t testing.TB, cfg memcached.Config) *memcached.Client {
 	return c
 }
 
-// eventually waits until what is asked for comes true.
+// eventually waits until holds returns true.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -73,7 +73,7 @@ func freePort(t testing.TB) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// server is a memcached of the test's own.
+// server is a memcached of one test.
 type server struct {
 	t       testing.TB
 	address string
@@ -82,7 +82,8 @@ type server struct {
 	process *exec.Cmd
 }
 
-// newServer prepares a server, which is not started yet; the test is skipped where there is none to start.
+// newServer returns a server that is not started yet. It skips the test if memcached is not
+// installed.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	if _, err := exec.LookPath("memcached"); err != nil {
@@ -91,7 +92,7 @@ func newServer(t testing.TB, args ...string) *server {
 	port := freePort(t)
 	base := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-t", "1"}
 	if os.Geteuid() == 0 {
-		base = append(base, "-u", "root") // the files of the test are of nobody else
+		base = append(base, "-u", "root") // other users cannot read the files of the test
 	}
 	return &server{t: t, address: "127.0.0.1:" + port, args: append(base, args...)}
 }
@@ -105,7 +106,7 @@ func (s *server) start() *server {
 	}
 	s.t.Cleanup(s.kill)
 	eventually(s.t, "a server that answers", func() bool {
-		answer, err := s.ask("version\r\n")
+		answer, err := s.runCommands("version\r\n")
 		return err == nil && strings.HasPrefix(answer, "VERSION")
 	})
 	return s
@@ -115,17 +116,18 @@ func (s *server) kill() {
 	if s.process == nil {
 		return
 	}
-	_ = s.process.Process.Kill() // it may have ended by itself
+	_ = s.process.Process.Kill() // it may have ended already
 	_ = s.process.Wait()         // it ends by a signal, which is an error
 	s.process = nil
 }
 
-// ask says something over a connection of its own and returns all that is answered up to the end.
-func (s *server) ask(commands string) (string, error) {
-	return ask(s.address, s.secure, commands)
+// runCommands sends commands over a new connection and returns everything that the server sends
+// until the end.
+func (s *server) runCommands(commands string) (string, error) {
+	return runCommandsAt(s.address, s.secure, commands)
 }
 
-func ask(address string, secure *tls.Config, commands string) (string, error) {
+func runCommandsAt(address string, secure *tls.Config, commands string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var d interface {
@@ -150,22 +152,23 @@ func ask(address string, secure *tls.Config, commands string) (string, error) {
 	return string(said), err
 }
 
-// must asks and fails without an answer.
-func (s *server) must(commands string) string {
+// mustRun sends commands and fails the test if there is no response.
+func (s *server) mustRun(commands string) string {
 	s.t.Helper()
-	said, err := s.ask(commands)
+	said, err := s.runCommands(commands)
 	if err != nil {
 		s.t.Fatalf("%q: %v", commands, err)
 	}
 	return said
 }
 
-// remaining is the TTL of the counter suite: what the nodes say, less the second that their clock may lag.
-func remaining(addresses ...string) func(*testing.T, string) (time.Duration, bool) {
+// remainingTTL returns a function for countertest.Subject that reads the time to live of a counter,
+// minus the second that the clock of memcached may lag.
+func remainingTTL(addresses ...string) func(*testing.T, string) (time.Duration, bool) {
 	return func(t *testing.T, key string) (time.Duration, bool) {
 		t.Helper()
 		for _, address := range addresses {
-			said, err := ask(address, nil, "mg "+key+" t\r\n")
+			said, err := runCommandsAt(address, nil, "mg "+key+" t\r\n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,8 +181,8 @@ func remaining(addresses ...string) func(*testing.T, string) (time.Duration, boo
 	}
 }
 
-// keys returns a maker of keys that no other test or run uses.
-func keys() func(string) string {
+// newKeys returns a function that returns keys that no other test uses.
+func newKeys() func(string) string {
 	run := fmt.Sprintf("test|%d|%d|", os.Getpid(), time.Now().UnixNano())
 	return func(name string) string { return run + name }
 }
@@ -191,7 +194,7 @@ func addHits(t testing.TB, c *memcached.Client, hits ...counter.Hit) ([]uint64, 
 	return after, err
 }
 
-func minutely(key string) counter.Hit {
+func newMinuteHit(key string) counter.Hit {
 	return counter.Hit{Key: key, Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// nameServer answers SRV questions over UDP with the targets that it was given last; with none it says that there is no
-// such name.
+// nameServer answers SRV queries over UDP with the current targets. If there are no targets, it
+// replies that the name does not exist.
 type nameServer struct {
 	resolver *net.Resolver
 
@@ -47,7 +47,7 @@ func newNameServer(t *testing.T) *nameServer {
 				return
 			}
 			if reply, err := s.reply(buffer[:n]); err == nil {
-				_, _ = packets.WriteTo(reply, from) // the one who asks asks again
+				_, _ = packets.WriteTo(reply, from) // the resolver repeats the query
 			}
 		}
 	}()
@@ -141,8 +141,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestCountingOnWhatTheRecordNames counts on a real memcached that the record names.
-func TestCountingOnWhatTheRecordNames(t *testing.T) {
+// TestCountingOnNodesOfTheRecord counts on a real memcached that an SRV record names.
+func TestCountingOnNodesOfTheRecord(t *testing.T) {
 	address := os.Getenv("TEST_MEMCACHED_ADDR")
 	if address == "" {
 		t.Skip("TEST_MEMCACHED_ADDR is not set")
@@ -157,10 +157,10 @@ func TestCountingOnWhatTheRecordNames(t *testing.T) {
 	hits := []counter.Hit{{Key: fmt.Sprintf("srv|%d", time.Now().UnixNano()), Addend: 1, TTL: time.Minute}}
 	after := make([]uint64, 1)
 	if err := c.Add(t.Context(), hits, after); !fault.Is(err, fault.Unavailable) || c.Connected() {
-		t.Errorf("while the record is not there: %v, connected %t", err, c.Connected())
+		t.Errorf("while the record does not exist: %v, connected %t", err, c.Connected())
 	}
 	if err := c.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Ping while the record is not there: %v", err)
+		t.Errorf("Ping while the record does not exist: %v", err)
 	}
 	s.set(address) // the look-up is tried again until it succeeds
 	awaitNames(t, c, address)
@@ -178,7 +178,7 @@ func TestRefresh(t *testing.T) {
 	s.set("b.cache.test:2", "c.cache.test:3")
 	awaitNames(t, c, "b.cache.test:2", "c.cache.test:3")
 	if (*c.ring.nodes.Load())[0] != stays {
-		t.Error("a node that stays was opened anew")
+		t.Error("a node in both lists was opened again")
 	}
 	asked := s.questions()
 	s.set() // a record that vanished leaves the nodes as they are

@@ -14,9 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// secureServer starts a memcached that speaks TLS as host; where client is set, only with those whom it issued a
-// certificate. The test is skipped where memcached was built without TLS.
-func secureServer(t *testing.T, authority *testcert.Certificate, host string, clients *testcert.Certificate) *server {
+// newSecureServer starts a memcached with TLS and a certificate for host. If clients is not nil,
+// clients need a certificate of that authority. It skips the test if memcached was built without
+// TLS.
+func newSecureServer(t *testing.T, authority *testcert.Certificate, host string, clients *testcert.Certificate) *server {
 	t.Helper()
 	certificate := authority.Issue(t, host)
 	options := "ssl_chain_cert=" + certificate.CertFile + ",ssl_key=" + certificate.KeyFile
@@ -33,23 +34,24 @@ func secureServer(t *testing.T, authority *testcert.Certificate, host string, cl
 	return s.start()
 }
 
-func secured(s *server, authority *testcert.Certificate) memcached.Config {
-	cfg := settings(s.address)
+func newSecureConfig(s *server, authority *testcert.Certificate) memcached.Config {
+	cfg := newConfig(s.address)
 	cfg.TLS, cfg.TLSCACert, cfg.Timeout = true, authority.CertFile, 2*time.Second
 	return cfg
 }
 
 func TestCountersContractOverTLS(t *testing.T) {
 	ours := testcert.NewAuthority(t)
-	s := secureServer(t, ours, "127.0.0.1", nil)
-	subject := countertest.Subject{Store: open(t, secured(s, ours)), Key: keys(), Loose: true}
+	s := newSecureServer(t, ours, "127.0.0.1", nil)
+	subject := countertest.Subject{Store: open(t, newSecureConfig(s, ours)), Key: newKeys(), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
-// TestTLSVerification: skipping the host name is not skipping the authority.
+// TestTLSVerification checks that without verification of the host name, the authority is still
+// verified.
 func TestTLSVerification(t *testing.T) {
 	ours, theirs := testcert.NewAuthority(t), testcert.NewAuthority(t)
-	right, wrong := secureServer(t, ours, "127.0.0.1", nil), secureServer(t, ours, "other.test", nil)
+	right, wrong := newSecureServer(t, ours, "127.0.0.1", nil), newSecureServer(t, ours, "other.test", nil)
 	for _, c := range []struct {
 		name   string
 		server *server
@@ -63,29 +65,29 @@ func TestTLSVerification(t *testing.T) {
 		{"wrong authority", right, theirs, false, false},
 		{"wrong authority, name not checked", right, theirs, true, false},
 	} {
-		cfg := secured(c.server, c.trust)
+		cfg := newSecureConfig(c.server, c.trust)
 		cfg.TLSSkipVerification = c.skip
-		if _, err := addHits(t, open(t, cfg), minutely("k")); (err == nil) != c.want {
+		if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	plain := settings(right.address)
+	plain := newConfig(right.address)
 	plain.Timeout = 200 * time.Millisecond
-	if _, err := addHits(t, open(t, plain), minutely("k")); !fault.Is(err, fault.Unavailable) {
+	if _, err := addHits(t, open(t, plain), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without TLS: %v, want fault.Unavailable", err)
 	}
 }
 
 func TestClientCertificate(t *testing.T) {
 	ours, clients := testcert.NewAuthority(t), testcert.NewAuthority(t)
-	s := secureServer(t, ours, "127.0.0.1", clients)
-	cfg := secured(s, ours)
-	if _, err := addHits(t, open(t, cfg), minutely("k")); !fault.Is(err, fault.Unavailable) {
+	s := newSecureServer(t, ours, "127.0.0.1", clients)
+	cfg := newSecureConfig(s, ours)
+	if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without a certificate: %v, want fault.Unavailable", err)
 	}
 	own := clients.Issue(t, "tollgate")
 	cfg.TLSClientCert, cfg.TLSClientKey = own.CertFile, own.KeyFile
-	if _, err := addHits(t, open(t, cfg), minutely("k")); err != nil {
+	if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); err != nil {
 		t.Errorf("with a certificate: %v", err)
 	}
 }
@@ -100,10 +102,10 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 		"MEMSTORE_TLS_CACERT":      func(c *memcached.Config) { c.TLSCACert = missing },
 		"MEMSTORE_TLS_CACERT: no":  func(c *memcached.Config) { c.TLSCACert = empty },
 	} {
-		cfg := settings("127.0.0.1:1")
+		cfg := newConfig("127.0.0.1:1")
 		cfg.TLS = true
 		change(&cfg)
-		if _, _, err := memcached.Open(t.Context(), cfg, quiet()); err == nil || !strings.HasPrefix(err.Error(), variable) {
+		if _, _, err := memcached.Open(t.Context(), cfg, discardLog()); err == nil || !strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%v, want a sentence that begins with %s", err, variable)
 		}
 	}

@@ -205,7 +205,7 @@ func BenchmarkCountersAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkMillionCounters tells how much memory a million live counters take: at
+// BenchmarkMillionCounters measures how much memory a million live counters take: at
 // most 200 MiB.
 func BenchmarkMillionCounters(b *testing.B) {
 	var c *memory.Counters

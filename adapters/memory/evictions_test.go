@@ -49,7 +49,7 @@ func TestLongUnitsDoNotPushOutShortOnes(t *testing.T) {
 	for n := range 5000 {
 		c.over(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
 	}
-	for n := range 10 { // bob comes to his limit in the middle of the flood, beside others
+	for n := range 10 { // bob reaches his limit during the flood
 		if got, want := c.over(t, "bob", 3, time.Minute), n >= 3; got != want {
 			t.Fatalf("call %d is over: %v, want %v", n+1, got, want)
 		}
@@ -63,7 +63,8 @@ func TestLongUnitsDoNotPushOutShortOnes(t *testing.T) {
 	}
 }
 
-// TestDeadCountersDoNotPushOutLiveOnes: counters per second are gone when their second is, whatever the jitter of other stores.
+// TestDeadCountersDoNotPushOutLiveOnes checks that counters per second are removed after their
+// second, regardless of the jitter of other stores.
 func TestDeadCountersDoNotPushOutLiveOnes(t *testing.T) {
 	c := newCalls(200)
 	exhaust(t, c, 50)

@@ -35,7 +35,7 @@ func TestCountersContract(t *testing.T) {
 	})
 }
 
-// away is a counter store that does not answer.
+// unreachableStore is a counter store that returns an error.
 type away struct{ counter.Store }
 
 func (away) Add(context.Context, []counter.Hit, []uint64) error {
@@ -55,7 +55,7 @@ func TestCountersHaveSpans(t *testing.T) {
 			t.Error("the store's error is lost")
 		}
 	})
-	// Nobody's call: the store is asked, and nothing told.
+	// Without a sampled call there is no span.
 	if err := tracing.Counters(store, "valkey").Add(t.Context(), hits, make([]uint64, 2)); err != nil {
 		t.Error(err)
 	}
@@ -125,7 +125,7 @@ func TestPluginCallsHaveSpans(t *testing.T) {
 	if len(told) != 55 || told[3:35] != parent.TraceID().String() {
 		t.Errorf("the plugin was told %q", told)
 	}
-	// Nobody's call, such as a look at the plugin's health.
+	// A call without a trace, for example a health check of the plugin.
 	if err := tracing.PluginCall(t.Context(), method, nil, nil, nil, invoke); err == nil || told != "" {
 		t.Errorf("%v, told %q", err, told)
 	}

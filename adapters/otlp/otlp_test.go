@@ -189,7 +189,7 @@ func TestCollectorAway(t *testing.T) {
 	}
 }
 
-// refusing returns the URL of a port that nobody listens on.
+// refusing returns the URL of a port without a listener.
 func refusing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -251,16 +251,16 @@ func TestValidate(t *testing.T) {
 	}
 	nan := 0.0
 	for variable, change := range map[string]func(*otlp.Config){
-		"TRACING_EXPORTER_PROTOCOL: ":           func(c *otlp.Config) { c.Protocol = "thrift" },
-		"TRACING_SAMPLING_RATE: 1.1":            func(c *otlp.Config) { c.SamplingRate = 1.1 },
-		"TRACING_SAMPLING_RATE: -0.1":           func(c *otlp.Config) { c.SamplingRate = -0.1 },
-		"TRACING_SAMPLING_RATE: NaN":            func(c *otlp.Config) { c.SamplingRate = nan / nan },
-		"OTEL_EXPORTER_OTLP_ENDPOINT: ":         func(c *otlp.Config) { c.Endpoint = "collector:4317" },
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ":  func(c *otlp.Config) { c.TracesEndpoint = "ftp://c" },
-		"OTEL_EXPORTER_OTLP_HEADERS: entry 2 ":  func(c *otlp.Config) { c.Headers = "a=b,secret" },
-		"OTEL_EXPORTER_OTLP_HEADERS: the value": func(c *otlp.Config) { c.Headers = "a=secret%zz" },
-		"OTEL_EXPORTER_OTLP_TRACES_HEADERS: ":   func(c *otlp.Config) { c.TracesHeaders = "a=secret%0a" },
-		"OTEL_PROPAGATORS: ":                    func(c *otlp.Config) { c.Propagators = []string{"b4"} },
+		"TRACING_EXPORTER_PROTOCOL: ":                     func(c *otlp.Config) { c.Protocol = "thrift" },
+		"TRACING_SAMPLING_RATE: must be 0 to 1, not 1.1":  func(c *otlp.Config) { c.SamplingRate = 1.1 },
+		"TRACING_SAMPLING_RATE: must be 0 to 1, not -0.1": func(c *otlp.Config) { c.SamplingRate = -0.1 },
+		"TRACING_SAMPLING_RATE: must be 0 to 1, not NaN":  func(c *otlp.Config) { c.SamplingRate = nan / nan },
+		"OTEL_EXPORTER_OTLP_ENDPOINT: ":                   func(c *otlp.Config) { c.Endpoint = "collector:4317" },
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ":            func(c *otlp.Config) { c.TracesEndpoint = "ftp://c" },
+		"OTEL_EXPORTER_OTLP_HEADERS: entry 2 ":            func(c *otlp.Config) { c.Headers = "a=b,secret" },
+		"OTEL_EXPORTER_OTLP_HEADERS: the value":           func(c *otlp.Config) { c.Headers = "a=secret%zz" },
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS: ":             func(c *otlp.Config) { c.TracesHeaders = "a=secret%0a" },
+		"OTEL_PROPAGATORS: ":                              func(c *otlp.Config) { c.Propagators = []string{"b4"} },
 	} {
 		c := good
 		change(&c)

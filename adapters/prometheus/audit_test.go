@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// fickle runs each transaction twice, as a database does that asks for a retry, but none that joins another.
+// fickle runs each outer transaction twice, like a database that requires a retry.
 type fickle struct{ transaction.Runner }
 
 // inside is the key, in a context, of a transaction under way.
@@ -87,7 +87,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsOfTransactions wants events to count once when what they tell of is stored, and not at all when it is not.
+// TestEventsOfTransactions checks that events count once if their transaction is committed, and
+// otherwise not.
 func TestEventsOfTransactions(t *testing.T) {
 	a, errUndone := newAudited(), errors.New("undone")
 	tell := func(id auth.EventID, end error) func(context.Context) error {

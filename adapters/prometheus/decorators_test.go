@@ -63,7 +63,7 @@ func TestRefreshOutcomes(t *testing.T) {
 	}
 }
 
-// TestPublications asks a publisher whose writes are off, which refuses what it is asked without asking anybody else.
+// TestPublications uses a publisher whose writes are off, so that it refuses every call by itself.
 func TestPublications(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	p := NewPublisher(publish.New(publish.Config{WritesOff: true}, publish.Ports{}), registry)

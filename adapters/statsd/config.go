@@ -30,8 +30,6 @@ type Config struct {
 	Mogrifiers []MogrifierConfig `env:"-"`
 }
 
-// The bounds of FlushInterval. Series of statistics that nobody hits live for
-// an hour at least, so they are sent before they go.
 const (
 	// Bounds of FlushInterval. Statistics of a key without new hits are kept for at least an hour,
 	// so they are always sent before they are removed.

@@ -330,7 +330,8 @@ func TestSampledResponseTimes(t *testing.T) {
 	}
 }
 
-// TestNamesTooLong: they are left out, and the log tells it once.
+// TestNamesTooLong checks that too long names are left out, and that the log has one line about
+// them.
 func TestNamesTooLong(t *testing.T) {
 	d, counts := newDaemon(t), newCounts(strings.Repeat("x", maxPacket), "y", strings.Repeat("z", maxPacket))
 	for _, s := range counts.series {

@@ -57,7 +57,7 @@ func (c *counted) want(by int) map[string]int {
 	return all
 }
 
-// daemon is a metrics daemon on a TCP port. It reads when it is told to.
+// daemon is a metrics daemon on a TCP port. The test decides when it reads.
 type daemon struct {
 	*net.TCPListener
 	connections chan *net.TCPConn
@@ -120,7 +120,7 @@ func (d *daemon) read(conn net.Conn) {
 	}
 }
 
-// await waits until the daemon has got what is wanted, and no more.
+// await waits until the daemon has received exactly the wanted counts.
 func (d *daemon) await(t *testing.T, want map[string]int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {

@@ -10,7 +10,7 @@ func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 	for range 3 {
 		for range failuresToOpen - 1 {
 			if b.recordNoAnswer() || b.isOpen() {
-				t.Fatal("open before its time")
+				t.Fatal("the breaker opened too early")
 			}
 		}
 		b.recordAnswer()
@@ -21,27 +21,27 @@ func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 		}
 	}
 	if !b.isOpen() {
-		t.Error("closed after failures in a row")
+		t.Error("the breaker is closed after consecutive failures")
 	}
 	b.recordAnswer() // a straggler's answer
 	if !b.isOpen() {
-		t.Error("closed by a straggler, while the link still waits")
+		t.Error("a late answer closed the breaker")
 	}
 	if !b.closeIfOpen() || b.isOpen() || b.closeIfOpen() {
-		t.Error("reset does not close once")
+		t.Error("closeIfOpen did not report exactly one change")
 	}
 }
 
-func TestSeenForgetsButNeverMistakes(t *testing.T) {
+func TestKnownKeysAreNotConfused(t *testing.T) {
 	s := newKnownKeys()
 	for i := range 2 * knownKeySlots {
 		key := fmt.Sprint(i)
 		if s.contains(key) {
-			t.Fatalf("%q was never noted", key)
+			t.Fatalf("%q was never remembered", key)
 		}
 		s.remember(key)
 		if !s.contains(key) {
-			t.Fatalf("%q was noted just now", key)
+			t.Fatalf("%q was remembered a moment ago", key)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-func good() Config {
+func validConfig() Config {
 	return Config{URL: "localhost:6379", SocketType: "tcp", Type: Single, Timeout: time.Second, PoolSize: 10}
 }
 
@@ -44,7 +44,7 @@ func TestTarget(t *testing.T) {
 		{"redis://u:p@a:1, b:2,rediss://c", Cluster, "tcp", target{addresses: []string{"a:1", "b:2", "c:6379"}, auth: credentials{"u", "p"}, tls: true}},
 		{"main,redis://u:p@a:1,redis://u:p@b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main", sentinel: credentials{"u", "p"}}},
 	} {
-		cfg := good()
+		cfg := validConfig()
 		cfg.URL, cfg.Type, cfg.SocketType = c.url, c.kind, c.socket
 		got, err := cfg.parseTarget()
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -91,7 +91,7 @@ func TestValidateNamesTheVariable(t *testing.T) {
 		{"KVSTORE_TLS_CLIENT_CERT", func(c *Config) { c.TLS, c.TLSClientKey = true, "f" }},
 		{"KVSTORE_PERSECOND_TYPE", func(c *Config) { c.prefix, c.Type = "KVSTORE_PERSECOND_", "many" }},
 	} {
-		cfg := good()
+		cfg := validConfig()
 		c.change(&cfg)
 		err := cfg.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), c.variable+" ") || strings.Contains(err.Error(), "secret") {
@@ -144,7 +144,8 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestTLSVerification: skipping the host name is not skipping the authority.
+// TestTLSVerification checks that without verification of the host name, the authority is still
+// verified.
 func TestTLSVerification(t *testing.T) {
 	ours, theirs := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	for _, c := range []struct {
@@ -190,7 +191,7 @@ func listenTLS(t *testing.T, certificate *testcert.Certificate) string {
 			if err != nil {
 				return
 			}
-			_ = conn.(*tls.Conn).Handshake() // the client reports a failure
+			_ = conn.(*tls.Conn).Handshake() // the client returns the error
 			_ = conn.Close()
 		}
 	}()
@@ -204,18 +205,18 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// TestNamesOfThePeer: what users of the Envoy rate limit service write.
-func TestNamesOfThePeer(t *testing.T) {
+// TestEnvoyNames checks values that users of the Envoy rate limit service have in their settings.
+func TestEnvoyNames(t *testing.T) {
 	cfg, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{"KVSTORE_TYPE": "SINGLE"}})
 	if err != nil || cfg.Type != Single || cfg.Validate() != nil {
 		t.Errorf("KVSTORE_TYPE=SINGLE is %q, %v", cfg.Type, err)
 	}
 	second := PerSecondConfig{Enabled: true, URL: "kv:2", SocketType: "tcp", Type: Single, PoolSize: 1, Timeout: time.Second}
 	if got := second.Config(cfg).Timeout; got != time.Second {
-		t.Errorf("the second store waits %v, want its own second", got)
+		t.Errorf("the second store waits %v, want its own timeout of 1s", got)
 	}
 	second.Timeout = time.Hour
 	if err := second.Validate(); err == nil || !strings.HasPrefix(err.Error(), "KVSTORE_PERSECOND_TIMEOUT ") {
-		t.Errorf("an hour is taken: %v", err)
+		t.Errorf("a timeout of an hour is accepted: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 func TestCountersContract(t *testing.T) {
-	address := given(t)
+	address := sharedServer(t)
 	for name, change := range map[string]func(*valkey.Config){
 		"plain":           func(*valkey.Config) {},
 		"small pipelines": func(c *valkey.Config) { c.PipelineLimit = 3 },
@@ -29,9 +29,9 @@ func TestCountersContract(t *testing.T) {
 		"as a URL":        func(c *valkey.Config) { c.URL = "redis://" + c.URL + "/0" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := settings(address)
+			cfg := newConfig(address)
 			change(&cfg)
-			subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(direct(t, address))}
+			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address))}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
@@ -41,42 +41,43 @@ func TestCountersContractOverSocket(t *testing.T) {
 	socket := t.TempDir() + "/s"
 	s := newServer(t, "--unixsocket", socket).start()
 	for _, url := range []string{socket, "unix://" + socket} {
-		subject := countertest.Subject{Store: open(t, settings(url)), Key: keys(), TTL: remaining(direct(t, s.Address))}
+		subject := countertest.Subject{Store: open(t, newConfig(url)), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, s.Address))}
 		countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 	}
 }
 
-// TestCountersContractOnCluster runs the suite over two nodes: the keys of a batch lie on both.
+// TestCountersContractOnCluster runs the suite on two nodes, so that the keys of a batch are on
+// both.
 func TestCountersContractOnCluster(t *testing.T) {
 	a := newServer(t, "--cluster-enabled", "yes", "--cluster-port", instance.FreePort()).start()
 	busB := instance.FreePort()
 	b := newServer(t, "--cluster-enabled", "yes", "--cluster-port", busB).start()
-	a.must("CLUSTER SET-CONFIG-EPOCH 1")
-	b.must("CLUSTER SET-CONFIG-EPOCH 2")
-	a.must("CLUSTER ADDSLOTSRANGE 0 8191")
-	b.must("CLUSTER ADDSLOTSRANGE 8192 16383")
+	a.mustRun("CLUSTER SET-CONFIG-EPOCH 1")
+	b.mustRun("CLUSTER SET-CONFIG-EPOCH 2")
+	a.mustRun("CLUSTER ADDSLOTSRANGE 0 8191")
+	b.mustRun("CLUSTER ADDSLOTSRANGE 8192 16383")
 	host, port, _ := net.SplitHostPort(b.Address)
-	a.must("CLUSTER MEET " + host + " " + port + " " + busB)
+	a.mustRun("CLUSTER MEET " + host + " " + port + " " + busB)
 	nodes := a.Address + "," + b.Address
-	cfg := settings(nodes)
+	cfg := newConfig(nodes)
 	cfg.Type = valkey.Cluster
 	eventually(t, "a cluster that takes writes on both nodes", func() bool {
 		return strings.HasPrefix(a.SendLine("SET b 1"), "+OK") && strings.HasPrefix(b.SendLine("SET a 1"), "+OK")
 	})
-	subject := countertest.Subject{Store: open(t, cfg), Key: keys(), TTL: remaining(direct(t, a.Address)), Loose: true}
+	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 func TestPairContract(t *testing.T) {
-	address := given(t)
-	key := keys()
-	other := open(t, settings(address))
+	address := sharedServer(t)
+	key := newKeys()
+	other := open(t, newConfig(address))
 	countertest.Run(t, func(*testing.T) countertest.Subject {
 		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other), Key: key}
 	})
 }
 
-func TestPairPartsByWindow(t *testing.T) {
+func TestPairSplitsHitsByWindow(t *testing.T) {
 	second, other := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9})
 	pair := valkey.NewPair(second, other)
 	hits := []counter.Hit{
@@ -104,36 +105,36 @@ func add(t testing.TB, c *valkey.Client, hits ...counter.Hit) ([]uint64, error) 
 	return after, err
 }
 
-func minutely(key string) counter.Hit {
+func newMinuteHit(key string) counter.Hit {
 	return counter.Hit{Key: key, Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
 }
 
 func TestCounterThatVanishedExpiresAgain(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.Address))
+	c := open(t, newConfig(s.Address))
 	for _, round := range []string{"made", "made again"} {
-		if after, err := add(t, c, minutely("k")); err != nil || after[0] != 1 {
+		if after, err := add(t, c, newMinuteHit("k")); err != nil || after[0] != 1 {
 			t.Fatalf("%s: %v, %v", round, after, err)
 		}
-		if left, there := remaining(direct(t, s.Address))(t, "k"); !there || left <= 0 {
+		if left, there := remainingTTL(newDirectClient(t, s.Address))(t, "k"); !there || left <= 0 {
 			t.Errorf("%s: the counter lives on for %v", round, left)
 		}
-		s.must("FLUSHALL")
+		s.mustRun("FLUSHALL")
 	}
 }
 
 func TestKnownCounterCostsOneCommand(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.Address))
+	c := open(t, newConfig(s.Address))
 	for range 20 {
-		if _, err := add(t, c, minutely("a"), minutely("b")); err != nil {
+		if _, err := add(t, c, newMinuteHit("a"), newMinuteHit("b")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := add(t, c, minutely("a")); err != nil {
+		if _, err := add(t, c, newMinuteHit("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d := direct(t, s.Address)
+	d := newDirectClient(t, s.Address)
 	stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {
 		t.Fatal(err)
@@ -150,15 +151,15 @@ func TestKnownCounterCostsOneCommand(t *testing.T) {
 	}
 }
 
-func TestAwayStore(t *testing.T) {
+func TestUnreachableStore(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() }) // nothing is left to do about it
 	for name, cfg := range map[string]valkey.Config{
-		"silent":   settings(silent.Addr().String()),
-		"refusing": settings("127.0.0.1:" + instance.FreePort()),
+		"silent":   newConfig(silent.Addr().String()),
+		"refusing": newConfig("127.0.0.1:" + instance.FreePort()),
 		"sentinel": {URL: "main,127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Sentinel, PoolSize: 1},
 		"cluster":  {URL: "127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Cluster, PoolSize: 1},
 	} {
@@ -167,14 +168,15 @@ func TestAwayStore(t *testing.T) {
 			c := open(t, cfg)
 			countertest.Away(t, c)
 			if c.Connected() {
-				t.Error("connected to a store that is away")
+				t.Error("Connected is true for an unreachable store")
 			}
 		})
 	}
 }
 
-// TestWatchedStore: health is told of a store that is away, and of its return, while nobody calls it.
-func TestWatchedStore(t *testing.T) {
+// TestIdleStoreIsProbed checks that Connected follows the state of the store while there are no
+// calls.
+func TestIdleStoreIsProbed(t *testing.T) {
 	for name, away := range map[string]struct {
 		begin func(*server) error
 		end   func(*server) error
@@ -184,11 +186,11 @@ func TestWatchedStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t).start()
-			cfg := settings(s.Address)
+			cfg := newConfig(s.Address)
 			cfg.Timeout, cfg.HealthNeedsConnection = 100*time.Millisecond, true
 			c := open(t, cfg)
 			if !c.Connected() {
-				t.Fatal("not connected to a store that is there")
+				t.Fatal("Connected is false for a reachable store")
 			}
 			if err := away.begin(s); err != nil {
 				t.Fatal(err)
@@ -204,34 +206,35 @@ func TestWatchedStore(t *testing.T) {
 
 func TestStoreThatStopsAnswering(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.Address)
+	cfg := newConfig(s.Address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
-	if _, err := add(t, c, minutely("k")); err != nil {
+	if _, err := add(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
-	s.must("CLIENT PAUSE 3000 ALL")
+	s.mustRun("CLIENT PAUSE 3000 ALL")
 	for range 30 {
-		if _, err := add(t, c, minutely("k")); !fault.Is(err, fault.Unavailable) {
+		if _, err := add(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
 		}
 	}
 	if c.Connected() {
-		t.Error("still connected after 30 calls without an answer")
+		t.Error("Connected is true after 30 calls without an answer")
 	}
 	eventually(t, "counting after the pause", func() bool {
-		_, err := add(t, c, minutely("k"))
+		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
 }
 
-// TestManyCallsOfASilentStore: more calls than the client has room for all end, with the fault that callers act on.
-func TestManyCallsOfASilentStore(t *testing.T) {
+// TestManyCallsWithoutAnswer makes more calls than the client has room for. All must fail with
+// fault.Unavailable.
+func TestManyCallsWithoutAnswer(t *testing.T) {
 	s := newServer(t).start()
-	cfg := settings(s.Address)
+	cfg := newConfig(s.Address)
 	cfg.Timeout = time.Second
 	c := open(t, cfg)
-	if _, err := add(t, c, minutely("k")); err != nil {
+	if _, err := add(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Freeze(); err != nil {
@@ -242,14 +245,14 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4000 {
 		all.Go(func() {
-			if err := c.Add(ctx, []counter.Hit{minutely("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+			if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("calls of a silent store took longer than %v", patience)
+		t.Errorf("calls without an answer took longer than %v", patience)
 	}
 	if c.Connected() {
 		t.Error("still connected")
@@ -258,21 +261,21 @@ func TestManyCallsOfASilentStore(t *testing.T) {
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	countertest.Recovers(t, open(t, settings(s.Address)), func() { s.start() }, s.Kill)
+	countertest.Recovers(t, open(t, newConfig(s.Address)), func() { s.start() }, s.Kill)
 }
 
-func TestBrokenConnectionIsMadeAnew(t *testing.T) {
+func TestBrokenConnectionIsReplaced(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, settings(s.Address))
+	c := open(t, newConfig(s.Address))
 	for range 50 {
-		if _, err := add(t, c, minutely("k")); err != nil {
+		if _, err := add(t, c, newMinuteHit("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.SendLine("CLIENT KILL TYPE normal")
 	}
 }
 
-// TestSentinelFailover: the client follows the master that the sentinel names.
+// TestSentinelFailover checks that the client follows the primary that the sentinel names.
 func TestSentinelFailover(t *testing.T) {
 	master := newServer(t).start()
 	host, port, _ := net.SplitHostPort(master.Address)
@@ -280,18 +283,18 @@ func TestSentinelFailover(t *testing.T) {
 	watch := newServer(t)
 	watch.Args = []string{sentinelFile(t, watch.Address, master.Address), "--sentinel"}
 	watch.start()
-	cfg := settings("main, " + watch.Address)
+	cfg := newConfig("main, " + watch.Address)
 	cfg.Type = valkey.Sentinel
 	c := open(t, cfg)
 	eventually(t, "counting on the first master", func() bool {
-		_, err := add(t, c, minutely("k"))
+		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})
 	eventually(t, "a replica that the sentinel knows", func() bool {
 		return strings.HasPrefix(watch.SendLine("SENTINEL FAILOVER main"), "+OK")
 	})
 	eventually(t, "counting on the second master", func() bool {
-		_, err := add(t, c, minutely("after"))
+		_, err := add(t, c, newMinuteHit("after"))
 		return err == nil && strings.HasPrefix(replica.SendLine("EXISTS after"), ":1")
 	})
 }
@@ -309,19 +312,20 @@ func sentinelFile(t *testing.T, address, master string) string {
 	return path
 }
 
-// TestServerThatBecameReplica: the address leads elsewhere after a failover, but the connections are still to the old one.
+// TestServerThatBecameReplica checks that the client connects again if the address leads to a new
+// server, but its connections lead to the old one, which is a replica.
 func TestServerThatBecameReplica(t *testing.T) {
 	old, next := newServer(t).start(), newServer(t).start()
 	r := newRelay(t, old.Address)
-	c := open(t, settings(r.address))
-	if _, err := add(t, c, minutely("k")); err != nil {
+	c := open(t, newConfig(r.address))
+	if _, err := add(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
 	host, port, _ := net.SplitHostPort(next.Address)
-	old.must("REPLICAOF " + host + " " + port)
+	old.mustRun("REPLICAOF " + host + " " + port)
 	r.target.Store(&next.Address)
 	eventually(t, "counting on the new master", func() bool {
-		_, err := add(t, c, minutely("k"))
+		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})
 }
@@ -329,33 +333,33 @@ func TestServerThatBecameReplica(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	s := newServer(t, "--requirepass", "right").start()
 	for auth, wanted := range map[string]bool{"right": true, "default:right": true, "wrong": false, "": false, "nobody:right": false} {
-		cfg := settings(s.Address)
+		cfg := newConfig(s.Address)
 		cfg.Auth = auth
-		if _, err := add(t, open(t, cfg), minutely("k")); (err == nil) != wanted {
+		if _, err := add(t, open(t, cfg), newMinuteHit("k")); (err == nil) != wanted {
 			t.Errorf("auth %q: %v", auth, err)
 		}
 	}
-	if _, err := add(t, open(t, settings("valkey://:right@"+s.Address)), minutely("k")); err != nil {
+	if _, err := add(t, open(t, newConfig("valkey://:right@"+s.Address)), newMinuteHit("k")); err != nil {
 		t.Errorf("password in the URL: %v", err)
 	}
 }
 
 func BenchmarkCountersAdd(b *testing.B) {
-	countertest.BenchmarkAdd(b, open(b, settings(given(b))), keys())
+	countertest.BenchmarkAdd(b, open(b, newConfig(sharedServer(b))), newKeys())
 }
 
-// TestCounterFoundWithoutExpiry: one that is there when it should be made, and counts from zero all the same, as it does
-// when it ends between the two commands, does not live for ever.
+// TestCounterFoundWithoutExpiry uses a counter that exists with the value zero, as if it had
+// expired between the two commands. It must get an expiry.
 func TestCounterFoundWithoutExpiry(t *testing.T) {
-	address := given(t)
-	beside, h := direct(t, address), minutely(keys()("found"))
+	address := sharedServer(t)
+	beside, h := newDirectClient(t, address), newMinuteHit(newKeys()("found"))
 	if err := beside.Do(t.Context(), beside.B().Set().Key(h.Key).Value("0").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := add(t, open(t, settings(address)), h); err != nil || n[0] != 1 {
+	if n, err := add(t, open(t, newConfig(address)), h); err != nil || n[0] != 1 {
 		t.Fatalf("counted %d, %v", n, err)
 	}
-	if left, _ := remaining(beside)(t, h.Key); left <= 0 || left > h.TTL {
+	if left, _ := remainingTTL(beside)(t, h.Key); left <= 0 || left > h.TTL {
 		t.Errorf("lives %v, want at most %v", left, h.TTL)
 	}
 }

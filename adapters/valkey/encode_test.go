@@ -39,7 +39,7 @@ func TestCopyRoundTrip(t *testing.T) {
 	})
 }
 
-func TestCutCopyIsNoCopy(t *testing.T) {
+func TestTruncatedCopyIsInvalid(t *testing.T) {
 	s := sessioncachetest.Session("a")
 	whole := encodeCopy(nil, &s, time.Unix(1, 2))
 	for n := range whole {
@@ -48,11 +48,11 @@ func TestCutCopyIsNoCopy(t *testing.T) {
 		}
 	}
 	if _, _, err := decodeCopy(append(bytes.Clone(whole), 0)); err == nil {
-		t.Error("a copy with a byte behind it was read")
+		t.Error("a copy with an additional byte was decoded")
 	}
 }
 
-func FuzzReadCopy(f *testing.F) {
+func FuzzDecodeCopy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, put, err := decodeCopy(b)
 		if err != nil {

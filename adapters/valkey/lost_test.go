@@ -8,22 +8,23 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// TestLostGiveBackIsNotRepeated expects hits to be given back at most once when the connection breaks between the store's answer
-// and the client: twice would let more through than the limit.
-func TestLostGiveBackIsNotRepeated(t *testing.T) {
-	address := given(t)
+// TestLostSubtractionIsNotRepeated breaks the connection after the store has executed a
+// subtraction. It must not be repeated, because then more requests than the limit would get
+// through.
+func TestLostSubtractionIsNotRepeated(t *testing.T) {
+	address := sharedServer(t)
 	cutter, err := instance.NewCutter(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cutter.Close)
-	c, checked, key := open(t, settings(cutter.Address)), open(t, settings(address)), keys()
+	c, checked, key := open(t, newConfig(cutter.Address)), open(t, newConfig(address)), newKeys()
 	for name, call := range map[string]func(hits []counter.Hit, after []uint64) error{
 		"add":    func(hits []counter.Hit, after []uint64) error { return c.Add(t.Context(), hits, after) },
 		"unless": func(hits []counter.Hit, after []uint64) error { return c.AddUnlessOver(t.Context(), hits, after) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			used, other := minutely(key(name)), minutely(key(name+"-other"))
+			used, other := newMinuteHit(key(name)), newMinuteHit(key(name+"-other"))
 			used.Addend, used.Limit = 10, 10
 			after := make([]uint64, 2)
 			eventually(t, "counted hits", func() bool { return checked.Add(t.Context(), []counter.Hit{used, other}, after) == nil })
@@ -40,7 +41,7 @@ func TestLostGiveBackIsNotRepeated(t *testing.T) {
 					t.Fatal(err)
 				}
 				if least := uint64(10 - 3*(n+1)); after[0] < least {
-					t.Errorf("%d hits are left after giving back 3 of 10 %d times", after[0], n+1)
+					t.Errorf("%d hits are left after 3 were subtracted from 10 %d times", after[0], n+1)
 				}
 				eventually(t, "a connection", func() bool { return c.Ping(t.Context()) == nil })
 			}

@@ -21,8 +21,8 @@ func newProxy(t *testing.T, target, refusal string) (address string) {
 	return p.Address
 }
 
-// TestProxies counts, and keeps copies of sessions, through proxies that refuse HELLO and CLIENT, with a password and a database
-// other than the first.
+// TestProxies counts and stores copies of sessions through proxies that refuse HELLO and CLIENT,
+// with a password and a database other than 0.
 func TestProxies(t *testing.T) {
 	s := newServer(t, "--requirepass", "secret").start()
 	for name, refusal := range map[string]string{
@@ -33,21 +33,21 @@ func TestProxies(t *testing.T) {
 		"by closing":      "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := settings("redis://:secret@" + newProxy(t, s.Address, refusal) + "/3")
+			cfg := newConfig("redis://:secret@" + newProxy(t, s.Address, refusal) + "/3")
 			c := open(t, cfg)
 			if err := c.Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			countertest.Run(t, func(*testing.T) countertest.Subject {
-				return countertest.Subject{Store: c, Key: keys()}
+				return countertest.Subject{Store: c, Key: newKeys()}
 			})
 			clock := system.Clock{}
-			cache, end, err := valkey.OpenSessions(t.Context(), cfg, clock, quiet())
+			cache, end, err := valkey.OpenSessions(t.Context(), cfg, clock, discardLog())
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(end)
-			session := auth.Session{ID: auth.SessionID(keys()("session"))}
+			session := auth.Session{ID: auth.SessionID(newKeys()("session"))}
 			eventually(t, "a copy of a session", func() bool {
 				cache.Put(t.Context(), session, clock.Now())
 				_, found := cache.Get(t.Context(), session.ID)

@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// secureServer is a server that speaks TLS beside its plain port.
+// secureServer is a server with a TLS port and a plain port.
 type secureServer struct {
 	ours, theirs   *testcert.Certificate // authorities; the server trusts only the first
 	client, bad    *testcert.Certificate // client certificates of these authorities
 	address, plain string                // host:port with TLS (the certificate is for localhost) and without
 }
 
-// newSecureServer starts a server that asks clients for a certificate, or does not.
+// newSecureServer starts a server. Mutual is "yes" if clients need a certificate, otherwise "no".
 func newSecureServer(t *testing.T, mutual string) secureServer {
 	t.Helper()
 	if !instance.ValkeyInstalled() {
@@ -42,8 +42,8 @@ func newSecureServer(t *testing.T, mutual string) secureServer {
 	return s
 }
 
-// counts reports whether the store of the settings counts.
-func counts(t *testing.T, cfg Config) error {
+// tryCounting returns the error of counting one hit.
+func tryCounting(t *testing.T, cfg Config) error {
 	t.Helper()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
@@ -74,20 +74,21 @@ func TestTLS(t *testing.T) {
 		{"to a server that speaks none", func(c *Config) { c.URL = s.plain }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := good()
+			cfg := validConfig()
 			cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, s.ours.CertFile
 			c.change(&cfg)
-			if err := counts(t, cfg); (err == nil) != c.want {
+			if err := tryCounting(t, cfg); (err == nil) != c.want {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestRenewedFilesAreUsed expects a client whose files the server refuses to connect once they have been replaced.
+// TestRenewedFilesAreUsed replaces certificate files that the server refuses. The client must then
+// connect.
 func TestRenewedFilesAreUsed(t *testing.T) {
 	s := newSecureServer(t, "yes")
-	cfg := good()
+	cfg := validConfig()
 	cfg.URL, cfg.TLS, cfg.TLSCACert = s.address, true, filepath.Join(t.TempDir(), "authority.pem")
 	cfg.TLSClientCert, cfg.TLSClientKey = s.bad.CertFile, s.bad.KeyFile
 	copyFile(t, s.theirs.CertFile, cfg.TLSCACert)
@@ -132,17 +133,17 @@ func TestMutualTLS(t *testing.T) {
 		{"other authority", s.bad.CertFile, s.bad.KeyFile, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := good()
+			cfg := validConfig()
 			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.CertFile, c.certificate, c.key
-			if err := counts(t, cfg); (err == nil) != c.want {
+			if err := tryCounting(t, cfg); (err == nil) != c.want {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestUserOfTheStore counts as a user that may do no more than counting takes.
-func TestUserOfTheStore(t *testing.T) {
+// TestMinimalUser counts as a user with only the necessary permissions.
+func TestMinimalUser(t *testing.T) {
 	if !instance.ValkeyInstalled() {
 		t.Skip("valkey-server is not installed")
 	}
@@ -154,9 +155,9 @@ func TestUserOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for auth, want := range map[string]bool{"limits:secret": true, "limits:wrong": false, "secret": false, "": false} {
-		cfg := good()
+		cfg := validConfig()
 		cfg.URL, cfg.Auth = v.Address, auth
-		if err := counts(t, cfg); (err == nil) != want {
+		if err := tryCounting(t, cfg); (err == nil) != want {
 			t.Errorf("auth %q: %v", auth, err)
 		}
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// patience is how long a test waits for what must come; it is no measure of how soon.
+// patience is how long a test waits for an event before it fails.
 const patience = 30 * time.Second
 
-// given returns the address of the server of the test run, or skips the test.
-func given(t testing.TB) string {
+// sharedServer returns the address of TEST_VALKEY_URL, or skips the test.
+func sharedServer(t testing.TB) string {
 	t.Helper()
 	address := os.Getenv("TEST_VALKEY_URL")
 	if address == "" {
@@ -30,11 +30,11 @@ func given(t testing.TB) string {
 	return address
 }
 
-func settings(url string) valkey.Config {
+func newConfig(url string) valkey.Config {
 	return valkey.Config{URL: url, SocketType: "tcp", Type: valkey.Single, Timeout: 5 * time.Second, PoolSize: 10}
 }
 
-func quiet() *logrus.Entry {
+func discardLog() *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	return logrus.NewEntry(log)
@@ -42,7 +42,7 @@ func quiet() *logrus.Entry {
 
 func open(t testing.TB, cfg valkey.Config) *valkey.Client {
 	t.Helper()
-	c, end, err := valkey.Open(t.Context(), cfg, quiet())
+	c, end, err := valkey.Open(t.Context(), cfg, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func open(t testing.TB, cfg valkey.Config) *valkey.Client {
 	return c
 }
 
-// eventually waits until what is asked for comes true.
+// eventually waits until holds returns true.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -61,13 +61,13 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	t.Fatalf("%s: not within %v", what, patience)
 }
 
-// server is a server of the test's own.
+// server is a server of one test.
 type server struct {
 	*instance.Valkey
 	t testing.TB
 }
 
-// newServer prepares a server, which is not started yet; the test is skipped where there is none to start.
+// newServer returns a server that is not started yet. It skips the test if Valkey is not installed.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	if !instance.ValkeyInstalled() {
@@ -87,16 +87,16 @@ func (s *server) start() *server {
 	return s
 }
 
-// must asks and fails unless the server says OK.
-func (s *server) must(line string) {
+// mustRun sends a command and fails the test unless the response is OK.
+func (s *server) mustRun(line string) {
 	s.t.Helper()
 	if err := s.MustSend(line); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// direct returns a connection beside the adapter's.
-func direct(t testing.TB, address string) client.Client {
+// newDirectClient returns a client that does not use the adapter.
+func newDirectClient(t testing.TB, address string) client.Client {
 	t.Helper()
 	c, err := client.NewClient(client.ClientOption{InitAddress: []string{address}, DisableCache: true})
 	if err != nil {
@@ -106,8 +106,8 @@ func direct(t testing.TB, address string) client.Client {
 	return c
 }
 
-// remaining is the TTL of the counter suite.
-func remaining(c client.Client) func(*testing.T, string) (time.Duration, bool) {
+// remainingTTL returns a function for countertest.Subject that reads the time to live of a counter.
+func remainingTTL(c client.Client) func(*testing.T, string) (time.Duration, bool) {
 	return func(t *testing.T, key string) (time.Duration, bool) {
 		t.Helper()
 		left, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64()
@@ -118,13 +118,13 @@ func remaining(c client.Client) func(*testing.T, string) (time.Duration, bool) {
 	}
 }
 
-// keys returns a maker of keys that no other test or run uses.
-func keys() func(string) string {
+// newKeys returns a function that returns keys that no other test uses.
+func newKeys() func(string) string {
 	run := fmt.Sprintf("test|%d|%d|", os.Getpid(), time.Now().UnixNano())
 	return func(name string) string { return run + name }
 }
 
-// relay passes connections on to wherever target says when they are made.
+// relay forwards each new connection to the current target.
 type relay struct {
 	address string
 	target  atomic.Pointer[string]

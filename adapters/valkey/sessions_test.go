@@ -19,7 +19,7 @@ import (
 
 func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions {
 	t.Helper()
-	s, end, err := valkey.OpenSessions(t.Context(), settings(address), c, quiet())
+	s, end, err := valkey.OpenSessions(t.Context(), newConfig(address), c, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,30 +27,30 @@ func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions 
 	return s
 }
 
-func ids() func() auth.SessionID {
-	name, last := keys(), new(atomic.Int64)
+func newIDs() func() auth.SessionID {
+	name, last := newKeys(), new(atomic.Int64)
 	return func() auth.SessionID { return auth.SessionID(name(fmt.Sprint(last.Add(1)))) }
 }
 
-// shifted is the system's clock and what a test adds to it.
-type shifted struct{ by atomic.Int64 }
+// shiftedClock is the clock of the system plus an offset.
+type shiftedClock struct{ by atomic.Int64 }
 
-func (s *shifted) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }
+func (s *shiftedClock) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }
 
-func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
+func (s *shiftedClock) Advance(d time.Duration) { s.by.Add(int64(d)) }
 
 func TestSessionsContract(t *testing.T) {
-	address, id := given(t), ids()
+	address, id := sharedServer(t), newIDs()
 	sessioncachetest.Run(t, func(t *testing.T) sessioncachetest.Subject {
-		c := new(shifted)
+		c := new(shiftedClock)
 		return sessioncachetest.Subject{Cache: openSessions(t, address, c), ID: id, Now: c.Now, Advance: c.Advance}
 	})
 }
 
 func TestSessionsOfTwoInstances(t *testing.T) {
-	address := given(t)
+	address := sharedServer(t)
 	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
-	s := sessioncachetest.Session(ids()())
+	s := sessioncachetest.Session(newIDs()())
 	eventually(t, "a copy that the other instance put", func() bool {
 		a.Put(t.Context(), s, time.Now())
 		_, ok := b.Get(t.Context(), s.ID)
@@ -63,12 +63,12 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 	})
 }
 
-// TestDropOnAnotherInstanceRefusesOutdated is the race of a request on one
-// instance with the end of its session on another.
+// TestDropOnAnotherInstanceRefusesOutdated reproduces the race between a request on one instance
+// and the end of its session on another.
 func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
-	address := given(t)
+	address := sharedServer(t)
 	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
-	s := sessioncachetest.Session(ids()())
+	s := sessioncachetest.Session(newIDs()())
 	for range 20 {
 		read := time.Now()
 		a.Drop(t.Context(), s.ID)
@@ -83,11 +83,11 @@ func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 	})
 }
 
-// TestSessionsExpireInTheStore: the store's own bound is shorter than MaxAge.
+// TestSessionsExpireInTheStore checks that the expiry in the store is shorter than MaxAge.
 func TestSessionsExpireInTheStore(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
-	d := direct(t, s.Address)
+	d := newDirectClient(t, s.Address)
 	eventually(t, "a copy in the store", func() bool {
 		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 		left, err := d.Do(t.Context(), d.B().Pttl().Key("tollgate:session:a").Build()).AsInt64()
@@ -100,7 +100,7 @@ func TestSessionsExpireInTheStore(t *testing.T) {
 		return true
 	})
 	for _, skew := range []time.Duration{time.Hour, -time.Hour} { // an instance whose clock is wrong gets nothing
-		other := new(shifted)
+		other := new(shiftedClock)
 		other.Advance(skew)
 		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 		sessioncachetest.MustMiss(t, openSessions(t, s.Address, other), "a", "clock off by "+skew.String())
@@ -116,11 +116,11 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 		if _, ok := c.Get(t.Context(), session.ID); !ok {
 			return false
 		}
-		s.must("CONFIG RESETSTAT")
+		s.mustRun("CONFIG RESETSTAT")
 		if _, ok := c.Get(t.Context(), session.ID); !ok {
 			return false
 		}
-		d := direct(t, s.Address)
+		d := newDirectClient(t, s.Address)
 		stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
 		return err == nil && !strings.Contains(stats, "cmdstat_get:")
 	})
@@ -129,7 +129,7 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 func TestForeignCopyIsAMiss(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
-	d := direct(t, s.Address)
+	d := newDirectClient(t, s.Address)
 	for i, value := range []string{"", "\x01", "\x02whatever", strings.Repeat("\xff", 300)} {
 		id := fmt.Sprint("foreign", i)
 		if err := d.Do(t.Context(), d.B().Set().Key("tollgate:session:"+id).Value(value).Build()).Error(); err != nil {
@@ -140,9 +140,9 @@ func TestForeignCopyIsAMiss(t *testing.T) {
 }
 
 func TestSessionsWithoutAStore(t *testing.T) {
-	cfg := settings("127.0.0.1:" + instance.FreePort())
+	cfg := newConfig("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
-	c, end, err := valkey.OpenSessions(t.Context(), cfg, system.Clock{}, quiet())
+	c, end, err := valkey.OpenSessions(t.Context(), cfg, system.Clock{}, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestSessionsWithoutAStore(t *testing.T) {
 	all.Wait()
 }
 
-func TestDropWhileTheStoreIsAway(t *testing.T) {
+func TestDropWhileTheStoreIsUnreachable(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
