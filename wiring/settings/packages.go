@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
 // Packages holds the settings of package checks (contract R-56).
@@ -72,7 +71,7 @@ func (p Packages) environment() (map[string][]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("PACKAGE_REGISTRIES: %w", err)
 		}
-		environ[packagePlugin+kind] = []string{"TOLLGATE_PACKAGE_REGISTRIES=" + string(encoded)}
+		environ[packagePlugin+kind] = []string{registryclient.Variable + "=" + string(encoded)}
 	}
 	return environ, nil
 }
@@ -145,29 +144,5 @@ func (r privateRegistry) validate() error {
 			return errors.New("tokenHosts must be names of hosts, with a port where it is not 443")
 		}
 	}
-	return r.validateCredentials(u)
-}
-
-// validateCredentials refuses at start what the plugin would refuse at each of its own.
-func (r privateRegistry) validateCredentials(at *url.URL) error {
-	switch {
-	case r.Token == "" && r.Username == "" && r.Password == "":
-		return nil
-	case r.Token != "" && (r.Username != "" || r.Password != ""):
-		return errors.New("give token, or username and password")
-	case r.Token == "" && (r.Username == "" || r.Password == ""):
-		return errors.New("username and password go together")
-	case strings.Contains(r.Username, ":"):
-		return errors.New("username must not contain a colon")
-	case strings.ContainsFunc(r.Username+r.Password+r.Token, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return errors.New("credentials must not contain line ends or other control characters")
-	case at.Scheme != "https" && !isLoopback(at.Hostname()):
-		return errors.New("credentials are sent over https only")
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+	return registryclient.Credentials{Username: r.Username, Password: r.Password, Token: r.Token}.ValidateFor(u)
 }

@@ -37,12 +37,12 @@ func TestWrongPackageRegistries(t *testing.T) {
 		"npm: [{baseUrl: 'https://u:topsecret@x'}]":                            "credentials",
 		"npm: [{baseUrl: 'https://x', token: topsecret, password: topsecret}]": "token",
 		"npm: [{baseUrl: 'https://x', tokn: topsecret}]":                       "baseUrl",
-		"npm: [{baseUrl: 'https://x', password: topsecret}]":                   "go together",
+		"npm: [{baseUrl: 'https://x', password: topsecret}]":                   "both a username and a password",
 		"npm: [{baseUrl: 'https://x', username: 'a:b', password: topsecret}]":  "colon",
-		"npm: [{baseUrl: 'http://x', token: topsecret}]":                       "https only",
+		"npm: [{baseUrl: 'http://x', token: topsecret}]":                       "require an https base URL",
 		"npm: [{baseUrl: 'https://x?token=topsecret'}]":                        "query",
 		"npm: topsecret": "baseUrl",
-		"npm: [{baseUrl: 'https://x', token: \"topsecret\\r\\nX-Header: more\"}]": "line ends",
+		"npm: [{baseUrl: 'https://x', token: \"topsecret\\r\\nX-Header: more\"}]": "control characters",
 	} {
 		_, err := settings.Read([]string{"PACKAGE_REGISTRIES=" + file(t, content)})
 		if err == nil {

@@ -46,9 +46,9 @@ func (c Credentials) setHeader(h http.Header, raw bool) {
 	}
 }
 
-// validateFor returns an error if the credentials are malformed or must not be sent to at. The
+// ValidateFor returns an error if the credentials are malformed or must not be sent to at. The
 // error does not show them.
-func (c Credentials) validateFor(at *url.URL) error {
+func (c Credentials) ValidateFor(at *url.URL) error {
 	switch {
 	case c.Empty():
 		return nil
@@ -107,7 +107,7 @@ func parseRegistries(value string) ([]registry, error) {
 		}
 		r := registry{url: at, configured: true,
 			credentials: Credentials{Username: entry.Username, Password: entry.Password, Token: entry.Token}}
-		if err := r.credentials.validateFor(at); err != nil {
+		if err := r.credentials.ValidateFor(at); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", Variable, at, err)
 		}
 		for _, host := range entry.TokenHosts {
