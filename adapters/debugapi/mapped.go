@@ -57,7 +57,7 @@ type mappedSeries struct {
 	values  []string // of the labels
 	value   float64
 	touched time.Time
-	ttl     time.Duration // 0 for none
+	ttl     time.Duration // 0 = no limit
 }
 
 // Observe records a time in milliseconds.

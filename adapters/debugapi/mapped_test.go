@@ -33,7 +33,7 @@ func (*values) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(func(ratelimit.Domain, uint64) bool) {}
 }
 
-// set makes as many series as are wanted, which nobody has asked for before.
+// set replaces the series by n series of values from a number on.
 func (v *values) set(from, n int) {
 	v.series = nil
 	for i := range n {

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// empty is the least that a gRPC service of this protocol can be.
+// empty is a service that always returns OK.
 type empty struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 }
@@ -100,7 +100,7 @@ func post(b *testing.B, url string) {
 				b.Error(err)
 				return
 			}
-			_, _ = io.Copy(io.Discard, r.Body) // the next answer tells
+			_, _ = io.Copy(io.Discard, r.Body) // an error shows at the next request
 			_ = r.Body.Close()
 		}
 	})

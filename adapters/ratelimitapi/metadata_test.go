@@ -86,7 +86,7 @@ func TestDynamicMetadata(t *testing.T) {
 	}
 }
 
-// overJSON asks /json, whatever it answers.
+// overJSON sends a request to /json and returns the response.
 func (b *bench) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratelimitpb.RateLimitResponse {
 	t.Helper()
 	sent, err := protojson.Marshal(r)

@@ -272,7 +272,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestPanicsStayInside(t *testing.T) {
+func TestPanicsReturnInternal(t *testing.T) {
 	b := open(t, config(), decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
 	_, err := b.client(t).ShouldRateLimit(t.Context(), request("k"))
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
@@ -340,7 +340,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestByteOrderMark wants what stands before the JSON to be told by its name.
+// TestByteOrderMark expects an error that names the byte order mark.
 func TestByteOrderMark(t *testing.T) {
 	b := open(t, config(), nil)
 	if _, body := b.post(t, "\ufeff{}", 400); !strings.Contains(body, "begins with a byte order mark") {
@@ -587,8 +587,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A client that never asks about health is kept from sending on a connection that is about to be
-// closed.
+// TestDrainEndsConnections expects every response to close its connection while the service drains.
+// A client then does not send on a connection that is about to be closed.
 func TestDrainEndsConnections(t *testing.T) {
 	b := open(t, config(), nil)
 	b.load(t)
@@ -604,7 +604,7 @@ func TestDrainEndsConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Close != draining {
-				t.Errorf("draining is %t: the answer of %s ends the connection: %t", draining, path, r.Close)
+				t.Errorf("draining is %t: the response of %s closes the connection: %t", draining, path, r.Close)
 			}
 		}
 		b.health.Drain()

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// gate lets calls in and, when told, out.
+// gate is a decider whose calls wait until out is closed.
 type gate struct{ in, out chan struct{} }
 
 func (g gate) Decide(ctx context.Context, _ *ratelimit.Request) (ratelimit.Decision, error) {
@@ -52,7 +52,7 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 	<-g.in
 	done := make(chan error, 1)
 	go func() { done <- b.server.Shutdown(context.Background()) }()
-	// Once nobody can connect, the shutdown has begun.
+	// When connections are refused, the shutdown has begun.
 	for _, addr := range []net.Addr{b.server.GRPCAddr(), b.server.HTTPAddr()} {
 		for {
 			c, err := net.Dial(addr.Network(), addr.String())
@@ -86,7 +86,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := b.server.Shutdown(ctx); err == nil {
-		t.Error("a call was in flight, and nobody is told")
+		t.Error("Shutdown returned no error although a call was in flight")
 	}
 	if err := <-ended; err == nil {
 		t.Error("the call was not cut off")
@@ -111,7 +111,7 @@ func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
 	}
 }
 
-// reachable asks both listeners; what connected before has been accepted then.
+// reachable calls both listeners. Earlier connections have been accepted then.
 func (b *bench) reachable(t *testing.T) {
 	t.Helper()
 	b.load(t)
@@ -146,7 +146,7 @@ func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
 	select {
 	case err := <-done:
 		if err == nil {
-			t.Error("a connection was cut off, and nobody is told")
+			t.Error("Shutdown returned no error although a connection was cut off")
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the shutdown waits for half a greeting")
@@ -157,7 +157,7 @@ func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	c := config()
 	c.GRPC.Socket = path
-	// What a killed process leaves behind is taken over.
+	// A socket that a killed process has left is replaced.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type Tracing struct {
 
 func (t Tracing) isEnabled() bool { return t.Tracer != nil }
 
-// Attributes of spans in addition to the semantic conventions. There is none for the entries, which
+// Attributes of spans in addition to the semantic conventions. The entries are left out, which
 // may contain addresses, tokens or names of people.
 const (
 	attrRequestID   = attribute.Key("request_id")

@@ -115,12 +115,12 @@ func TestSpanOfJSON(t *testing.T) {
 	}
 	for _, a := range s.Attributes() {
 		if strings.Contains(a.Value.String(), "secret") {
-			t.Errorf("the query is told: %v", a)
+			t.Errorf("the span contains the query: %v", a)
 		}
 	}
 }
 
-// TestUnsampled makes no span, and answers all the same.
+// TestUnsampled expects no span.
 func TestUnsampled(t *testing.T) {
 	b := openTraced(t, nil, 0)
 	b.load(t)
@@ -133,7 +133,7 @@ func TestUnsampled(t *testing.T) {
 	}
 }
 
-// TestProbesHaveNoSpans leaves out what machines ask all the time.
+// TestProbesHaveNoSpans requests the paths of probes.
 func TestProbesHaveNoSpans(t *testing.T) {
 	b := openTraced(t, nil, 1)
 	get(t, b.url+"/healthcheck")
@@ -142,7 +142,7 @@ func TestProbesHaveNoSpans(t *testing.T) {
 	}
 }
 
-func TestFailedCallIsToldInItsSpan(t *testing.T) {
+func TestSpanOfAFailedCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		status string
@@ -166,7 +166,8 @@ func TestFailedCallIsToldInItsSpan(t *testing.T) {
 	}
 }
 
-// TestRequestID is taken or made, and stands in the answer and in the log.
+// TestRequestID expects the valid id of the client, or a random one, in the response and in the
+// log.
 func TestRequestID(t *testing.T) {
 	b := openTraced(t, failing(errors.New("broken")), 1)
 	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false} {
@@ -183,7 +184,7 @@ func TestRequestID(t *testing.T) {
 			_ = answer.Body.Close() // only its header is read
 			got := answer.Header.Get("X-Request-Id")
 			if (got == sent) != kept || !kept && len(got) != 24 {
-				t.Errorf("%s: sent %q, answered %q", path, sent, got)
+				t.Errorf("%s: sent %q, got %q", path, sent, got)
 			}
 			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !wrapServeError(line)) {
 				t.Errorf("log line %v", line)
@@ -198,7 +199,7 @@ func TestRequestID(t *testing.T) {
 		}
 		got := strings.Join(header.Get("x-request-id"), " ")
 		if (got == sent) != kept || !kept && len(got) != 24 {
-			t.Errorf("gRPC: sent %q, answered %q", sent, got)
+			t.Errorf("gRPC: sent %q, got %q", sent, got)
 		}
 		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !wrapServeError(line) {
 			t.Errorf("sent %q: log line %v", sent, line.Data)
@@ -211,7 +212,7 @@ func wrapServeError(line *logrus.Entry) bool {
 	return line.Context != nil && trace.SpanContextFromContext(line.Context).IsValid()
 }
 
-// TestRequestIDOfPanic is that of the answer, though all else of it is redone.
+// TestRequestIDOfPanic expects the same request id in the response to a panic and in the log.
 func TestRequestIDOfPanic(t *testing.T) {
 	b := openTraced(t, decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
 	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
@@ -232,7 +233,7 @@ func TestRequestIDOfPanic(t *testing.T) {
 	}
 }
 
-// TestLongDomain is cut where it would fill the span.
+// TestLongDomain expects a shortened domain in the span.
 func TestLongDomain(t *testing.T) {
 	b := openTraced(t, nil, 1)
 	b.load(t)

@@ -111,11 +111,11 @@ func TestPageContainsTheDocument(t *testing.T) {
 		"grant to publish. Needs an access token. curl -s \"$TOLLGATE/v0.1/publish\" \\ -H \"Authorization: Bearer $TOKEN\" \\ -H 'Content-Type: application/json' \\ -d '{",
 		"curl -s -X PATCH \"$TOLLGATE/v0.1/servers/com.example%2Fweather/versions/1.0.0/status\"",
 		"curl -s \"$TOLLGATE/v2/api/methods.json\"",
-		"Answer 200 The version as it was published with ETag PublishedServer application/json {",
-		"Failures Error Status Meaning",
+		"Response 200 The version as it was published with ETag PublishedServer application/json {",
+		"Errors Error Status Meaning",
 		"422 The document breaks rules",
 		"429 Too many requests with Retry-After Example",
-		"Every answer: X-Request-Id , X-RateLimit-Limit , X-RateLimit-Remaining , X-RateLimit-Reset",
+		"Every response: X-Request-Id , X-RateLimit-Limit , X-RateLimit-Remaining , X-RateLimit-Reset",
 		"second factor due:",
 	} {
 		if !strings.Contains(text, want) {
