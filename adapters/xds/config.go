@@ -93,10 +93,10 @@ func (c NodeConfig) validateID() error {
 // validateBounds checks the settings that are numbers.
 func (c Config) validateBounds() error {
 	if c.MaxMessage < 0 || c.MaxMessage > MaxMessageSize {
-		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not 0 to %d", c.MaxMessage, MaxMessageSize)
+		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not in the range 0 to %d", c.MaxMessage, MaxMessageSize)
 	}
 	if !(c.Backoff.RandomFactor >= 0 && c.Backoff.RandomFactor <= 1) {
-		return fmt.Errorf("XDS_CLIENT_BACKOFF_RANDOM_FACTOR: %v is not 0 to 1", c.Backoff.RandomFactor)
+		return fmt.Errorf("XDS_CLIENT_BACKOFF_RANDOM_FACTOR: %v is not in the range 0 to 1", c.Backoff.RandomFactor)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (c Config) validateBounds() error {
 // validateWait checks that a duration is from MinWait to MaxWait.
 func validateWait(variable string, d time.Duration) error {
 	if d < MinWait || d > MaxWait {
-		return fmt.Errorf("%s: %v is not %v to %v", variable, d, MinWait, MaxWait)
+		return fmt.Errorf("%s: %v is not in the range %v to %v", variable, d, MinWait, MaxWait)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (r RateLimit) Validate() error {
 	case !ratelimit.ValidPrefix(r.Prefix):
 		return fmt.Errorf("CACHE_KEY_PREFIX: more than %d characters, or not printable ASCII without spaces", ratelimit.MaxPrefix)
 	case !(r.NearLimitRatio >= 0 && r.NearLimitRatio <= 1):
-		return fmt.Errorf("NEAR_LIMIT_RATIO: %v is not 0 to 1", r.NearLimitRatio)
+		return fmt.Errorf("NEAR_LIMIT_RATIO: %v is not in the range 0 to 1", r.NearLimitRatio)
 	case r.JitterSeconds < 0:
 		return fmt.Errorf("EXPIRATION_JITTER_MAX_SECONDS: %d is negative", r.JitterSeconds)
 	case r.MaxSeries < 0:

@@ -50,7 +50,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// checkPoints returns an error if a weight is not 0 to MaxScore.
+// checkPoints returns an error if a weight is not in the range 0 to MaxScore.
 func (c Config) checkPoints() error {
 	for _, w := range []struct {
 		name   string
@@ -64,7 +64,7 @@ func (c Config) checkPoints() error {
 		{"RISK_FAILED_SOME", c.FailedSome}, {"RISK_FAILED_MANY", c.FailedMany},
 	} {
 		if w.points < 0 || w.points > MaxScore {
-			return fmt.Errorf("%s: %d is not 0 to %d", w.name, w.points, MaxScore)
+			return fmt.Errorf("%s: %d is not in the range 0 to %d", w.name, w.points, MaxScore)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func (b Bounds) Validate() error {
 		{"RISK_FULL_TRUST_MAX", b.Full}, {"RISK_LIMITED_TRUST_MAX", b.Limited}, {"RISK_UNVERIFIED_MAX", b.Unverified},
 	} {
 		if bound.score < 0 || bound.score > MaxScore {
-			return fmt.Errorf("%s: %d is not 0 to %d", bound.name, bound.score, MaxScore)
+			return fmt.Errorf("%s: %d is not in the range 0 to %d", bound.name, bound.score, MaxScore)
 		}
 	}
 	switch {

@@ -61,7 +61,7 @@ func wantFound(t *testing.T, s Stores, q authstore.AuditQuery, want []auth.Event
 	got, total, err := s.AuditLog.Search(t.Context(), q)
 	recordtest.OK(t, err)
 	if total != wantTotal {
-		t.Errorf("Search of %+v tells a total of %d, want %d", q, total, wantTotal)
+		t.Errorf("Search of %+v returned a total of %d, want %d", q, total, wantTotal)
 	}
 	if len(got) == 0 && len(want) == 0 {
 		return

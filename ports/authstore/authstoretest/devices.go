@@ -29,7 +29,7 @@ func runDevices(t *testing.T, open func(t *testing.T) Stores) {
 		"a failed change stores nothing": deviceFailedChange,
 		"parallel updates lose nothing":  deviceLosesNoUpdate,
 		"lists the last seen first":      lists,
-		"deletes what nobody misses":     deletesUnused,
+		"deletes unused devices":         deletesUnused,
 		"rolls back":                     deviceRollsBack,
 		"heeds a cancelled context":      deviceHeedsCancel,
 

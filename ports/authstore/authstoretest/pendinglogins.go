@@ -74,7 +74,7 @@ func pendingLoginKeepsEveryField(t *testing.T, s Stores) {
 	none.UserID = recordtest.UUID[auth.UserID](people + 1)
 	wantNone(t, s, none)
 	if err := s.PendingLogins.Put(t.Context(), none); err == nil {
-		t.Error("a login of nobody is kept")
+		t.Error("a login of an unknown account is kept")
 	}
 }
 

@@ -41,30 +41,30 @@ const (
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"adds and tells the count after":            adds,
-		"adds nothing for an empty batch":           addsNothing,
-		"counts a batch in its order":               countsInOrder,
-		"counts a long batch":                       countsLongBatch,
-		"looks without counting":                    looks,
-		"gives back down to zero":                   givesBack,
-		"keeps counters apart":                      keepsApart,
-		"counts exactly in parallel":                countsInParallel,
-		"expires a counter":                         expires,
-		"keeps the expiry a counter was made with":  keepsExpiry,
-		"keeps a counter until its window ends":     keepsUntilEnd,
-		"counts all when nothing is over":           countsAll,
-		"counts only what is over":                  countsOnlyOver,
-		"counts all hits of a key that is over":     countsRepeatedKey,
-		"takes a full counter that is looked at":    looksAtFull,
-		"gives back beside an over limit":           givesBackBesideOver,
-		"makes counters that expire, unless over":   expiresUnlessOver,
-		"admits exactly the limit in parallel":      admitsExactly,
-		"heeds a cancelled context":                 heedsCancel,
-		"answers a ping":                            pings,
-		"refuses a result of another length":        refusesLength,
-		"counts keys of the greatest length":        countsLongKeys,
-		"counts addends of the greatest size":       countsGreatAddends,
-		"never counts further than it can remember": saturates,
+		"adds and returns the count":                 adds,
+		"adds nothing for an empty batch":            addsNothing,
+		"counts a batch in its order":                countsInOrder,
+		"counts a long batch":                        countsLongBatch,
+		"looks without counting":                     looks,
+		"gives back down to zero":                    givesBack,
+		"keeps counters apart":                       keepsApart,
+		"counts exactly in parallel":                 countsInParallel,
+		"expires a counter":                          expires,
+		"keeps the expiry a counter was made with":   keepsExpiry,
+		"keeps a counter until its window ends":      keepsUntilEnd,
+		"counts all when nothing is over":            countsAll,
+		"counts only what is over":                   countsOnlyOver,
+		"counts all hits of a key that is over":      countsRepeatedKey,
+		"takes a full counter that is looked at":     looksAtFull,
+		"gives back with another hit over its limit": givesBackWithOver,
+		"makes counters that expire, unless over":    expiresUnlessOver,
+		"admits exactly the limit in parallel":       admitsExactly,
+		"heeds a cancelled context":                  heedsCancel,
+		"answers a ping":                             pings,
+		"refuses a result of another length":         refusesLength,
+		"counts keys of the greatest length":         countsLongKeys,
+		"counts addends of the greatest size":        countsGreatAddends,
+		"never counts further than it can remember":  saturates,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -329,10 +329,10 @@ func looksAtFull(t *testing.T, s Subject) {
 	want(t, "looked at", countUnlessOver(t, s, hit(full, 0, 2), hit(other, 1, 9)), 3, 0)
 }
 
-func givesBackBesideOver(t *testing.T, s Subject) {
+func givesBackWithOver(t *testing.T, s Subject) {
 	a, b := s.Key("give-a"), s.Key("give-b")
 	count(t, s, hit(a, 4, 9), hit(b, 9, 9))
-	want(t, "not given back beside one over", countUnlessOver(t, s, hit(a, -1, 9), hit(b, 1, 9)), 4, 10)
+	want(t, "not given back with another hit over its limit", countUnlessOver(t, s, hit(a, -1, 9), hit(b, 1, 9)), 4, 10)
 	want(t, "given back", countUnlessOver(t, s, hit(a, -1, 9), hit(b, -20, 9)), 3, 0)
 	want(t, "nothing there", countUnlessOver(t, s, hit(s.Key("give-c"), -1, 9)), 0)
 }

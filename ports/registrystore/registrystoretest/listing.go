@@ -94,7 +94,7 @@ func (o opened) walk(t *testing.T, q registrystore.Query, size int) []string {
 			held += len(r.Document)
 		}
 		if page.More && len(page.Records) < size && (q.Bytes == 0 || held < q.Bytes) {
-			t.Fatalf("%+v ends with %d records of %d bytes and tells of more", q, len(page.Records), held)
+			t.Fatalf("%+v ends with %d records of %d bytes and reports more", q, len(page.Records), held)
 		}
 		all = append(all, keys(page.Records)...)
 		if !page.More {

@@ -86,7 +86,7 @@ func refusesLongPassword(t *testing.T, h secrets.PasswordHasher) {
 		t.Errorf("verify of a huge password: match %v, error %v", match, err)
 	}
 	if err := h.VerifyNone(ctx, long); err != nil {
-		t.Errorf("verify of a long password for nobody: %v", err)
+		t.Errorf("verify of a long password without an account: %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenS
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, s TokenSubject, c *clocktest.Manual){
 		"returns the claims":      returnsClaims,
-		"tells expired":           reportsExpired,
+		"reports expired":         reportsExpired,
 		"refuses what is altered": refusesAltered,
 		"refuses what is none":    refusesNone,
 		"names its keys":          namesKeys,
