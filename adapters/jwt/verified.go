@@ -27,7 +27,7 @@ func newVerifiedTokens() *verifiedTokens {
 	return &verifiedTokens{young: map[digest]secrets.TokenClaims{}}
 }
 
-// getClaims returns the claims of a token. If it has none, the caller may verify the token and pass
+// getClaims returns the claims of a token. If it is unknown, the caller may verify the token and pass
 // seen to putClaims.
 func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	v.mu.RLock()

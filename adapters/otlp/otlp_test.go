@@ -44,7 +44,7 @@ func TestSpansArrive(t *testing.T) {
 			tracing, cleanup, _ := open(t, c)
 			_, span := tracing.Tracer.Start(t.Context(), "work")
 			span.End()
-			cleanup() // sends what is queued
+			cleanup() // sends the queued spans
 			spans := collector.Spans()
 			if len(spans) != 1 {
 				t.Fatalf("%d spans arrived", len(spans))
@@ -160,8 +160,8 @@ func TestSamplingRate(t *testing.T) {
 	}
 }
 
-// TestCollectorAway fills the queue many times over while nobody answers:
-// nothing waits, and the end comes in time.
+// TestCollectorAway fills the queue many times over while the collector does not answer: calls do
+// not wait, and Open's cleanup returns in time.
 func TestCollectorAway(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
 		for name, endpoint := range map[string]string{"nobody there": refusing(t), "silent": silent(t)} {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
 )
 
-// What counts a port keeps the port's contract, as what it stands before does.
+// The decorators must keep the contracts of the ports that they measure.
 
 func TestCountersContract(t *testing.T) {
 	countertest.Run(t, func(*testing.T) countertest.Subject {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-// Outcomes of package checks besides failures.
+// Outcomes of package checks, except failures.
 const (
 	packageOwned       = "owned"
 	packageRefused     = "refused"     // the package does not exist, or does not name the server

@@ -45,7 +45,7 @@ func TestBuildAndProcess(t *testing.T) {
 	}
 }
 
-// TestReadersAreBounded wants one reader too many turned away while the others
+// TestReadersAreBounded checks that one reader too many is refused while the others
 // wait, and let in again afterwards.
 func TestReadersAreBounded(t *testing.T) {
 	const most = 5

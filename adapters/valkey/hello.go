@@ -36,6 +36,8 @@ func dialTCP(ctx context.Context, address string, d *net.Dialer, t *tls.Config) 
 }
 
 var (
+	// helloCommand is what valkey-go sends first on a RESP2 connection. noHelloConn sends
+	// pingCommand instead, because valkey-go needs nothing from the response.
 	helloCommand = []byte("*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n")
 	pingCommand  = []byte("*1\r\n$4\r\nPING\r\n")
 )
