@@ -7,27 +7,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// FailureMode is the behaviour when the counter store fails (KVSTORE_FAILURE_MODE, contract L-29).
-type FailureMode uint8
-
-// The failure modes.
-const (
-	FailError  FailureMode = iota // the call fails
-	FailOpen                      // every descriptor is within its limit
-	FailClosed                    // every descriptor with a limit is over it
-	FailLocal                     // a store in this process counts
-)
-
-// ParseFailureMode returns the mode with the given name: error, open, closed or local.
-func ParseFailureMode(name string) (FailureMode, error) {
-	for i, known := range [...]string{"error", "open", "closed", "local"} {
-		if name == known {
-			return FailureMode(i), nil
-		}
-	}
-	return FailError, errors.New("must be error, open, closed or local")
-}
-
 // Config are the settings of a Decider.
 type Config struct {
 	// Prefix is the beginning of every key (CACHE_KEY_PREFIX). ratelimit.ValidPrefix must hold.

@@ -139,21 +139,7 @@ func (d *Decider) countHits(ctx context.Context, w *work) error {
 	if errors.Is(ctx.Err(), context.Canceled) { // the caller cancelled: the store did not fail
 		return err
 	}
-	d.stats.StoreErrors.Add(1)
-	switch d.config.FailureMode {
-	case FailOpen:
-		d.stats.FailedOpen.Add(1)
-		w.outcome = allWithin
-	case FailClosed:
-		d.stats.FailedClosed.Add(1)
-		w.outcome = allOver
-	case FailLocal:
-		d.stats.CountedLocally.Add(1)
-		return d.addToStore(ctx, d.ports.Local, w)
-	default:
-		return err
-	}
-	return nil
+	return d.handleStoreFailure(ctx, w, err)
 }
 
 // addToStore counts the hits of the call in the store, in the way that StopWhenOver requires.

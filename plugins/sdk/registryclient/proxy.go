@@ -24,9 +24,9 @@ type proxyFinder func(*url.URL) (*url.URL, error)
 func parseProxies(environment func(string) string) (proxyFinder, error) {
 	either := func(name string) string { return cmp.Or(environment(name), environment(strings.ToLower(name))) }
 	settings := httpproxy.Config{HTTPSProxy: either("HTTPS_PROXY"), HTTPProxy: either("HTTP_PROXY"), NoProxy: either("NO_PROXY")}
-	for name, value := range map[string]string{"HTTPS_PROXY": settings.HTTPSProxy, "HTTP_PROXY": settings.HTTPProxy} {
-		if !isProxyURL(value) {
-			return nil, fmt.Errorf("%s must be the http or https URL of a proxy", name)
+	for _, proxy := range []struct{ name, value string }{{"HTTPS_PROXY", settings.HTTPSProxy}, {"HTTP_PROXY", settings.HTTPProxy}} {
+		if !isProxyURL(proxy.value) {
+			return nil, fmt.Errorf("%s must be the http or https URL of a proxy", proxy.name)
 		}
 	}
 	if settings.HTTPSProxy == "" && settings.HTTPProxy == "" {
