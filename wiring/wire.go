@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// This file has one injector for each way of running. Wire writes their bodies to wire_gen.go (make generate).
+// This file has one injector for each way of running. Wire writes their bodies to wire_gen.go (make
+// generate).
 
 // injectService builds the service with the parts that run (service.go).
 func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {

@@ -31,7 +31,8 @@ func TestContract(t *testing.T) {
 	secretstest.RunPasswordHasher(t, func(t *testing.T) secrets.PasswordHasher { return open(t, cheap()) })
 }
 
-// The vector was made with the reference implementation of Argon2 (argon2id, salt "somesalt", 64 KiB, 2 passes, 1 lane).
+// The vector was made with the reference implementation of Argon2 (argon2id, salt "somesalt", 64
+// KiB, 2 passes, 1 lane).
 func TestVerifiesForeignHash(t *testing.T) {
 	const foreign = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	match, stale, err := open(t, cheap()).Verify(context.Background(), foreign, secretstest.Password(t, "password"))

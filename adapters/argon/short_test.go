@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// With what short adds, a hash with lesser parameters costs what a present one does, and needs no more memory.
+// With what short adds, a hash with lesser parameters costs what a present one does, and needs no
+// more memory.
 func TestShortMakesUpForLesserParameters(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) parameters {
 		lanes := rapid.Uint8Range(1, maxParallelism).Draw(t, "lanes")

@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 )
 
-// BenchmarkVerifyAgain is what every request with a token pays; BenchmarkVerifyFirst what the first one pays.
+// BenchmarkVerifyAgain is what every request with a token pays; BenchmarkVerifyFirst what the first
+// one pays.
 func BenchmarkVerifyAgain(b *testing.B) { benchmark(b, func(*Issuer) {}) }
 
 func BenchmarkVerifyFirst(b *testing.B) { benchmark(b, func(i *Issuer) { i.verified.forgetAll() }) }

@@ -13,8 +13,8 @@ type Config struct {
 	Audience string `env:"TOKEN_AUDIENCE" envDefault:"tollgate" desc:"audience (aud) of access tokens"`
 	KeysDir  string `env:"SIGNING_KEYS_DIR" desc:"folder of signing keys as PKCS#8 PEM files (Ed25519); the last file by name signs, all verify; default: a key is created in DATA_DIR/keys"`
 	DataDir  string `env:"-"`
-	// TokenLife is how long an access token is good, which another setting names. A key counts longer than that after it was last
-	// announced.
+	// TokenLife is how long an access token is good, which another setting names. A key counts
+	// longer than that after it was last announced.
 	TokenLife time.Duration `env:"-"`
 }
 

@@ -93,7 +93,8 @@ func TestTokenForm(t *testing.T) {
 	}
 }
 
-// Every token here is well signed by the right key, but for the first; each is wrong in one other way.
+// Every token here is well signed by the right key, but for the first; each is wrong in one other
+// way.
 func TestRefusesForged(t *testing.T) {
 	clk := secretstest.NewClock()
 	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
@@ -259,8 +260,9 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRemovedKeysAreRefusedElsewhere wants a key that one instance lost to be no good on others that learnt it from the ring, on the
-// one itself when it starts again, and as good as any when it is back.
+// TestRemovedKeysAreRefusedElsewhere wants a key that one instance lost to be no good on others
+// that learnt it from the ring, on the one itself when it starts again, and as good as any when it
+// is back.
 func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	ctx, dir, clk, shared := context.Background(), t.TempDir(), secretstest.NewClock(), ring()
 	writeKey(t, dir, "2025.pem")

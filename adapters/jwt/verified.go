@@ -27,8 +27,8 @@ func newVerifiedTokens() *verifiedTokens {
 	return &verifiedTokens{young: map[digest]secrets.TokenClaims{}}
 }
 
-// getClaims returns the claims of a token. If it is unknown, the caller may verify the token and pass
-// seen to putClaims.
+// getClaims returns the claims of a token. If it is unknown, the caller may verify the token and
+// pass seen to putClaims.
 func (v *verifiedTokens) getClaims(d digest) (c secrets.TokenClaims, ok bool, seen uint64) {
 	v.mu.RLock()
 	seen = v.forgotten

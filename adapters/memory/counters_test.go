@@ -205,8 +205,7 @@ func BenchmarkCountersAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkMillionCounters measures how much memory a million live counters take: at
-// most 200 MiB.
+// BenchmarkMillionCounters measures how much memory a million live counters take: at most 200 MiB.
 func BenchmarkMillionCounters(b *testing.B) {
 	var c *memory.Counters
 	before := heap()

@@ -43,7 +43,8 @@ func (c calls) over(t testing.TB, key string, limit uint64, window time.Duration
 	return after[0] > limit
 }
 
-// TestLongUnitsDoNotPushOutShortOnes: a caller that brings new values of a limit per day must not switch off a limit per minute.
+// TestLongUnitsDoNotPushOutShortOnes: a caller that brings new values of a limit per day must not
+// switch off a limit per minute.
 func TestLongUnitsDoNotPushOutShortOnes(t *testing.T) {
 	c := newCalls(1000)
 	for n := range 5000 {
@@ -80,7 +81,8 @@ func TestDeadCountersDoNotPushOutLiveOnes(t *testing.T) {
 	}
 }
 
-// TestEnforcedLimitsAreForgottenLast: limits that are being enforced outlive a flood of the same unit.
+// TestEnforcedLimitsAreForgottenLast: limits that are being enforced outlive a flood of the same
+// unit.
 func TestEnforcedLimitsAreForgottenLast(t *testing.T) {
 	c := newCalls(200)
 	exhaust(t, c, 50)
@@ -116,8 +118,9 @@ func stillOver(t *testing.T, c calls, callers int) {
 	}
 }
 
-// TestFullStoreForgetsIdleCountersFirst compares a full store with what may be forgotten: while any counter is within its limit,
-// all that are over keep their counts; and never are more kept than may be.
+// TestFullStoreForgetsIdleCountersFirst compares a full store with what may be forgotten: while any
+// counter is within its limit, all that are over keep their counts; and never are more kept than
+// may be.
 func TestFullStoreForgetsIdleCountersFirst(t *testing.T) {
 	windows := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	rapid.Check(t, func(r *rapid.T) {

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
 
-// BenchmarkSessionChecks is what counting adds to each request with a token, whose session is at hand.
+// BenchmarkSessionChecks is what counting adds to each request with a token, whose session is at
+// hand.
 func BenchmarkSessionChecks(b *testing.B) {
 	clock := system.Clock{}
 	plain := memory.NewSessions(clock, memory.Config{MaxSessions: 10})

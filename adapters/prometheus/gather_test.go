@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// values returns the samples of a registry that are not 0, by name and label values; of a histogram how many values it saw.
+// values returns the samples of a registry that are not 0, by name and label values; of a histogram
+// how many values it saw.
 func values(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}

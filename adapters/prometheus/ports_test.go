@@ -29,8 +29,7 @@ func (c labelCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, af
 	return c.Add(ctx, hits, after)
 }
 
-// TestCounterStore wants each call measured under its outcome, and its answer
-// passed on.
+// TestCounterStore wants each call measured under its outcome, and its answer passed on.
 func TestCounterStore(t *testing.T) {
 	away := fault.New(fault.Unavailable, "", "the store is away")
 	left, leave := context.WithCancel(t.Context())

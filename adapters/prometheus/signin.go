@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// Outcomes of logins and refreshes, except failures. The outcome of a refused login is the code of its error.
+// Outcomes of logins and refreshes, except failures. The outcome of a refused login is the code of
+// its error.
 const (
 	loginSucceeded   = "succeeded"    // a session started
 	loginMFARequired = "mfa_required" // the password was correct, and a code is required

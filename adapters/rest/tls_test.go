@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// newCertificate returns the files of a certificate for 127.0.0.1, and the settings of a client that
-// trusts it.
+// newCertificate returns the files of a certificate for 127.0.0.1, and the settings of a client
+// that trusts it.
 func newCertificate(t *testing.T) (rest.TLSConfig, *tls.Config) {
 	t.Helper()
 	authority := testcert.NewAuthority(t)

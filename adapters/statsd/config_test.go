@@ -8,8 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 )
 
-// TestConfig wants each wrong value refused with a sentence that begins with
-// its variable.
+// TestConfig wants each wrong value refused with a sentence that begins with its variable.
 func TestConfig(t *testing.T) {
 	good := func() statsd.Config {
 		c := statsd.Config{Host: "localhost", Port: 8125, Protocol: "udp", FlushInterval: 10 * time.Second, MogrifierNames: []string{"TAG"}}

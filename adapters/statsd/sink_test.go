@@ -106,8 +106,7 @@ func (d *daemon) lines(t *testing.T) []string {
 	}
 }
 
-// await takes packets until the counters of the names that begin so come to
-// what is wanted.
+// await takes packets until the counters of the names that begin so come to what is wanted.
 func (d *daemon) await(t *testing.T, prefix string, want int) {
 	t.Helper()
 	for got := 0; got != want; {

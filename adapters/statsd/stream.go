@@ -18,7 +18,8 @@ const (
 	maxPending = 64 << 10
 	// maxLine is the maximum length of a line in bytes.
 	maxLine = 8 << 10
-	// writeTimeout is the maximum time of a write. The rest of a partial write follows at the next flush.
+	// writeTimeout is the maximum time of a write. The rest of a partial write follows at the next
+	// flush.
 	writeTimeout = time.Second
 	// hungAfter is how long a daemon may read nothing before the connection is replaced.
 	hungAfter = 30 * time.Second

@@ -176,8 +176,8 @@ func TestTCP(t *testing.T) {
 	}
 }
 
-// TestTCPDaemonComesLater: nothing is lost while the daemon is away, it is not asked at every flush, and the
-// log has one line when sending fails and one when it works.
+// TestTCPDaemonComesLater: nothing is lost while the daemon is away, it is not asked at every
+// flush, and the log has one line when sending fails and one when it works.
 func TestTCPDaemonComesLater(t *testing.T) {
 	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
 	if err := d.Close(); err != nil {
@@ -203,7 +203,8 @@ func TestTCPDaemonComesLater(t *testing.T) {
 	}
 }
 
-// TestTCPDaemonRestarts: a connection that the daemon ended is noticed before anything is sent on it.
+// TestTCPDaemonRestarts: a connection that the daemon ended is noticed before anything is sent on
+// it.
 func TestTCPDaemonRestarts(t *testing.T) {
 	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
 	s, to, _ := toTCP(t, c, d.Addr())
@@ -220,8 +221,8 @@ func TestTCPDaemonRestarts(t *testing.T) {
 	}
 }
 
-// TestTCPDaemonHangs: a daemon that takes nothing costs a flush no more than the time of a write, and
-// memory for a few lines. When it reads again it gets everything once.
+// TestTCPDaemonHangs: a daemon that takes nothing costs a flush no more than the time of a write,
+// and memory for a few lines. When it reads again it gets everything once.
 func TestTCPDaemonHangs(t *testing.T) {
 	paths := make([]string, 40_000)
 	for i := range paths {
@@ -251,7 +252,8 @@ func TestTCPDaemonHangs(t *testing.T) {
 	}
 }
 
-// TestTCPDaemonHangsForLong: in the end it gets a new connection, where the line that was cut comes whole.
+// TestTCPDaemonHangsForLong: in the end it gets a new connection, where the line that was cut comes
+// whole.
 func TestTCPDaemonHangsForLong(t *testing.T) {
 	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
 	s, to, _ := toTCP(t, c, d.Addr())

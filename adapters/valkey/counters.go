@@ -124,7 +124,8 @@ func newCountCommand(b valkey.Builder, h *counter.Hit) valkey.Completed {
 	case h.Addend == 0:
 		return b.Get().Key(h.Key).Build()
 	default:
-		// EVAL, not EVALSHA: if the server did not know the script, the repeated command would be executed after the commands that follow it.
+		// EVAL, not EVALSHA: if the server did not know the script, the repeated command would be
+		// executed after the commands that follow it.
 		return b.Eval().Script(giveBackSource).Numkeys(1).Key(h.Key).Arg(strconv.FormatInt(h.Addend, 10)).Build()
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 var _ sessioncache.Cache = SessionDropper{}
 
-// SessionDropper is the session cache of an operator command. It keeps no copies, and connects to the server
-// only to drop the copies of ended sessions. Without a URL it does nothing: the copies of other processes
-// expire within sessioncache.MaxAge.
+// SessionDropper is the session cache of an operator command. It keeps no copies, and connects to
+// the server only to drop the copies of ended sessions. Without a URL it does nothing: the copies
+// of other processes expire within sessioncache.MaxAge.
 type SessionDropper struct {
 	config Config
 	clock  clock.Clock

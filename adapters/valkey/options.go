@@ -56,7 +56,8 @@ func (c Config) clientOptions(log *logrus.Entry) (valkey.ClientOption, error) {
 	o := valkey.ClientOption{
 		InitAddress: t.addresses, SelectDB: t.database, TLSConfig: secure, Dialer: dialer,
 		Username: t.auth.username, Password: t.auth.password,
-		// No ClientName: proxies refuse CLIENT SETNAME, and valkey-go then closes the connection. It ignores a refused CLIENT SETINFO.
+		// No ClientName: proxies refuse CLIENT SETNAME, and valkey-go then closes the connection.
+		// It ignores a refused CLIENT SETINFO.
 		ClientSetInfo:      []string{"tollgate", "1"},
 		ForceSingleClient:  c.Type == Single,
 		ConnWriteTimeout:   c.Timeout,

@@ -68,7 +68,8 @@ func (p *Pair) callBothStores(hits []counter.Hit, after []uint64, call func(coun
 			other = append(other, i)
 		}
 	}
-	// One after the other: few requests have limits of both kinds, and a goroutine for each would cost more than it saves.
+	// One after the other: few requests have limits of both kinds, and a goroutine for each would
+	// cost more than it saves.
 	if err := callStore(p.second, second, batch{hits: hits, after: after}, call); err != nil {
 		return err
 	}

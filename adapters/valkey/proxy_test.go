@@ -10,7 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// newProxy returns the address of a proxy in front of target that refuses HELLO and CLIENT (instance.NewRedisProxy).
+// newProxy returns the address of a proxy in front of target that refuses HELLO and CLIENT
+// (instance.NewRedisProxy).
 func newProxy(t *testing.T, target, refusal string) (address string) {
 	t.Helper()
 	p, err := instance.NewRedisProxy(target, refusal)

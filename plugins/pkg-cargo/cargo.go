@@ -152,8 +152,7 @@ func readmeURL(body []byte) string {
 }
 
 // readmeHost returns the host to download the readme at address from: the storage of the public
-// registry if the address is there, otherwise base, which refuses the addresses of other
-// hosts.
+// registry if the address is there, otherwise base, which refuses the addresses of other hosts.
 func (r registry) readmeHost(base *registryclient.Base, address string) *registryclient.Base {
 	if base.URL() == publicAPI && strings.HasPrefix(address, r.storage.URL()+"/") {
 		return r.storage

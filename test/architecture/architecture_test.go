@@ -35,8 +35,8 @@ func TestTree(t *testing.T) {
 	})
 }
 
-// TestModule keeps the table's module path the one of go.mod: were they to differ, our own packages would pass for
-// those of another module.
+// TestModule keeps the table's module path the one of go.mod: were they to differ, our own packages
+// would pass for those of another module.
 func TestModule(t *testing.T) {
 	text, err := os.ReadFile(root + "/go.mod")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEveryFolderIsDocumented checks that docs/architecture.md names every folder of core, ports, adapters
-// and plugins.
+// TestEveryFolderIsDocumented checks that docs/architecture.md names every folder of core, ports,
+// adapters and plugins.
 func TestEveryFolderIsDocumented(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/architecture.md")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkPurity finds violations that import paths do not show: use of the clock, panics, exits and struct
-// tags.
+// checkPurity finds violations that import paths do not show: use of the clock, panics, exits and
+// struct tags.
 func checkPurity(all []source) []violation {
 	var found []violation
 	for _, s := range all {
@@ -32,8 +32,8 @@ func checkPurity(all []source) []violation {
 	return found
 }
 
-// purityCheck checks one file. time, os and log are the names by which it imports these packages, empty
-// if it does not.
+// purityCheck checks one file. time, os and log are the names by which it imports these packages,
+// empty if it does not.
 type purityCheck struct {
 	source source
 	ring   ring
@@ -55,7 +55,8 @@ func (p purityCheck) checkNode(n ast.Node) *violation {
 	return nil
 }
 
-// checkSelector checks every mention, not only calls, because time.Now can also be passed as a value.
+// checkSelector checks every mention, not only calls, because time.Now can also be passed as a
+// value.
 func (p purityCheck) checkSelector(n *ast.SelectorExpr) *violation {
 	owner, ok := n.X.(*ast.Ident)
 	if !ok || owner.Obj != nil { // an identifier with an object is a variable, not a package
@@ -103,8 +104,8 @@ func (p purityCheck) checkDotImport(n *ast.ImportSpec) *violation {
 	return &violation{p.source.position(n), "imports " + n.Path.Value + " with a dot", "names must show their package"}
 }
 
-// importName returns the name by which a file imports a package of the standard library, or the empty
-// text if it does not import it.
+// importName returns the name by which a file imports a package of the standard library, or the
+// empty text if it does not import it.
 func importName(f *ast.File, imported string) string {
 	for _, spec := range f.Imports {
 		if name, err := strconv.Unquote(spec.Path.Value); err != nil || name != imported {

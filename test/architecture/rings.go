@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// location is the ring of a folder and its family: the hexagon, the adapter's technology, or the folder
-// itself.
+// location is the ring of a folder and its family: the hexagon, the adapter's technology, or the
+// folder itself.
 type location struct {
 	ring   ring
 	family string
@@ -50,8 +50,8 @@ func coreRing(dir string, depth int) ring {
 	return useCase
 }
 
-// portRing returns the ring of a folder of ports. A contract suite is below its port and has its name with
-// the suffix "test", like net/http/httptest.
+// portRing returns the ring of a folder of ports. A contract suite is below its port and has its
+// name with the suffix "test", like net/http/httptest.
 func portRing(parts []string) ring {
 	if len(parts) > 2 && strings.HasSuffix(parts[len(parts)-1], "test") {
 		return contract
@@ -122,8 +122,8 @@ func checkRings(all []source) []violation {
 	return found
 }
 
-// violatedRule returns the rule that forbids the folder to import the package, or the empty text if the
-// import is allowed.
+// violatedRule returns the rule that forbids the folder to import the package, or the empty text if
+// the import is allowed.
 func violatedRule(from, imported string) string {
 	switch below, ours := strings.CutPrefix(imported, module+"/"); {
 	case ours:

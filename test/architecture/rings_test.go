@@ -20,8 +20,8 @@ func parseTree(t *testing.T, files map[string]string) []source {
 	return all
 }
 
-// wantViolation checks that there is exactly one violation, and that it contains the text; with an empty
-// text, that there is none.
+// wantViolation checks that there is exactly one violation, and that it contains the text; with an
+// empty text, that there is none.
 func wantViolation(t *testing.T, found []violation, want string) {
 	t.Helper()
 	switch {

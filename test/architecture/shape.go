@@ -45,8 +45,8 @@ func checkPackageComments(all []source) []violation {
 	return found
 }
 
-// packageCommentProblem returns what is wrong with the comment of a package, or the empty text. A comment
-// in a test file counts only if the package has no other files.
+// packageCommentProblem returns what is wrong with the comment of a package, or the empty text. A
+// comment in a test file counts only if the package has no other files.
 func packageCommentProblem(files []source) string {
 	if slices.ContainsFunc(files, func(s source) bool { return !s.isTest() }) {
 		files = slices.DeleteFunc(slices.Clone(files), source.isTest)
@@ -86,8 +86,8 @@ func checkSizes(all []source) []violation {
 	return found
 }
 
-// codeLines returns the number of lines that have a token. Comments have none; all lines of a raw string
-// count.
+// codeLines returns the number of lines that have a token. Comments have none; all lines of a raw
+// string count.
 func codeLines(text []byte) int {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(text))

@@ -1,7 +1,7 @@
-// Package architecture checks the structure of the source tree: which ring imports which, what the pure
-// rings call, the size of files, and package comments. It parses the files with go/parser and does not run
-// the go command, so it sees files of every build tag, and test results are cached correctly. It does not
-// test behaviour.
+// Package architecture checks the structure of the source tree: which ring imports which, what the
+// pure rings call, the size of files, and package comments. It parses the files with go/parser and
+// does not run the go command, so it sees files of every build tag, and test results are cached
+// correctly. It does not test behaviour.
 package architecture
 
 import (
@@ -43,8 +43,9 @@ type violation struct {
 
 func (c violation) String() string { return c.where + ": " + c.what + ": " + c.rule }
 
-// loadSources parses every Go file below the root, in the order of their paths. It skips the folders that
-// the go command skips (names that begin with a dot or an underscore, testdata), and the output of builds.
+// loadSources parses every Go file below the root, in the order of their paths. It skips the
+// folders that the go command skips (names that begin with a dot or an underscore, testdata), and
+// the output of builds.
 func loadSources(root fs.FS) ([]source, error) {
 	var all []source
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -71,7 +72,8 @@ func isSkipped(dir string) bool {
 	return dir != "." && (base[0] == '.' || base[0] == '_' || base == "testdata" || isOutput(dir))
 }
 
-// isOutput reports whether a top-level folder is created by building or running, and ignored by git.
+// isOutput reports whether a top-level folder is created by building or running, and ignored by
+// git.
 func isOutput(dir string) bool { return dir == "bin" || dir == "data" }
 
 func parseFile(root fs.FS, name string) (source, error) {

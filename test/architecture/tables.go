@@ -1,7 +1,7 @@
 package architecture
 
-// This file is the table of rings that the checks use. A change of the architecture is a change of this
-// file.
+// This file is the table of rings that the checks use. A change of the architecture is a change of
+// this file.
 
 // module is the prefix of our own import paths.
 const module = "github.com/tollgate-dev/tollgate"
@@ -29,7 +29,8 @@ const (
 	unknownRing  ring = "no ring"         // a folder that the table does not list
 )
 
-// mayImport lists the rings that a ring may import. withinFamily restricts some of them to the same family.
+// mayImport lists the rings that a ring may import. withinFamily restricts some of them to the same
+// family.
 var mayImport = map[ring][]ring{
 	kernel:       {kernel},
 	model:        {kernel, model},
@@ -50,8 +51,8 @@ var mayImport = map[ring][]ring{
 	},
 }
 
-// withinFamily lists, by the importing ring, the rings that it may import only from its own family: a
-// hexagon imports only itself, an adapter only its own tree.
+// withinFamily lists, by the importing ring, the rings that it may import only from its own family:
+// a hexagon imports only itself, an adapter only its own tree.
 var withinFamily = map[ring][]ring{
 	model:   {model},
 	useCase: {model, useCase},
@@ -66,7 +67,8 @@ var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset"}
 
-// drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is driven.
+// drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is
+// driven.
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory", "adapters/prometheus",
 	"adapters/decisionlog", "adapters/eventlog",
@@ -78,14 +80,15 @@ var sharedParts = []string{"adapters/internal", "adapters/lifecycle"}
 // bridgeAdapters connect two hexagons.
 var bridgeAdapters = []string{"adapters/inprocess"}
 
-// independentFolders are folders of one adapter tree that never import each other: databases, and the stores of the hexagons.
+// independentFolders are folders of one adapter tree that never import each other: databases, and
+// the stores of the hexagons.
 var independentFolders = []string{
 	"adapters/relational/postgres", "adapters/relational/sqlite",
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
 }
 
-// sdkPackages are imported by authors of plugins. The other folders of plugins are binaries if their names
-// begin with one of binaryPrefixes, and belong to the protocol otherwise.
+// sdkPackages are imported by authors of plugins. The other folders of plugins are binaries if
+// their names begin with one of binaryPrefixes, and belong to the protocol otherwise.
 var sdkPackages = []string{"plugins/sdk"}
 
 // binaryPrefixes are the prefixes of the names of plugin binaries.
@@ -94,14 +97,15 @@ var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 // testBinaries are plugins that the tests of an adapter build.
 var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
 
-// pureModules are the packages of other modules that the pure rings may import: no I/O, no clock, no global state.
+// pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
+// no global state.
 var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/text/unicode/norm"}
 
 // suiteModules are those that contract suites may import in addition.
 var suiteModules = []string{"pgregory.net/rapid"}
 
-// impure are packages of the standard library that use I/O, the clock or randomness, with all packages
-// below them.
+// impure are packages of the standard library that use I/O, the clock or randomness, with all
+// packages below them.
 var impure = []string{
 	"crypto/rand", "crypto/tls", "database", "expvar", "flag", "io/fs", "io/ioutil", "log", "math/rand", "net", "os",
 	"path/filepath", "plugin", "runtime", "syscall", "testing", "unsafe",

@@ -1,11 +1,11 @@
-// Package docs runs the commands of the documentation as they are written, and compares their output
-// with the pages.
+// Package docs runs the commands of the documentation as they are written, and compares their
+// output with the pages.
 //
 // In a page, a code block of the language sh is a command. The test runs it in a copy of the
-// project's folder, in the shell that ran the previous blocks. A following block of the language text
-// or json, or without a language, is expected output: of the previous command, or of a terminal. In
-// it, … matches any text, and so does a line end. The comparison ignores times, identifiers and other
-// values that differ in each run (see normalize).
+// project's folder, in the shell that ran the previous blocks. A following block of the language
+// text or json, or without a language, is expected output: of the previous command, or of a
+// terminal. In it, … matches any text, and so does a line end. The comparison ignores times,
+// identifiers and other values that differ in each run (see normalize).
 //
 // Markers before a block change this:
 //

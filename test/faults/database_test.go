@@ -50,8 +50,8 @@ func startOnPostgres(t *testing.T, p *instance.Postgres, address string) *servic
 // answers holds the number of responses of a crowd by status.
 type answers map[int]int
 
-// callInParallel sends concurrent requests for a path and returns the statuses. A 503 without Retry-After
-// counts as 0.
+// callInParallel sends concurrent requests for a path and returns the statuses. A 503 without
+// Retry-After counts as 0.
 func (s *service) callInParallel(path string, callers int) answers {
 	s.t.Helper()
 	got := answers{}

@@ -23,9 +23,10 @@ descriptors:
     rate_limit: {unit: day, requests_per_unit: %d}
 `
 
-// TestDescriptorsUsedUp floods each listener in turn with idle connections until the service has no file descriptors left, and
-// changes the rules meanwhile. The service must go on: once the connections are closed, every listener answers, and the changed
-// rules come into force without another change.
+// TestDescriptorsUsedUp floods each listener in turn with idle connections until the service has no
+// file descriptors left, and changes the rules meanwhile. The service must go on: once the
+// connections are closed, every listener answers, and the changed rules come into force without
+// another change.
 func TestDescriptorsUsedUp(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "grpc.sock")
 	for name, listener := range map[string]struct {

@@ -86,8 +86,8 @@ type load struct {
 	now tally
 }
 
-// startLoad begins calls over their own connections, until stop is called or the test ends. ask returns
-// the request of a caller.
+// startLoad begins calls over their own connections, until stop is called or the test ends. ask
+// returns the request of a caller.
 func startLoad(t *testing.T, conns []*grpc.ClientConn, ask func(caller int) *ratelimit.RateLimitRequest) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -39,8 +39,8 @@ type silent struct{}
 func (silent) Loaded(_, _ int) {}
 func (silent) Refused(error)   {}
 
-// newConfiguration returns two rules with limits, and further rules that make the set large enough to
-// measure.
+// newConfiguration returns two rules with limits, and further rules that make the set large enough
+// to measure.
 func newConfiguration(limit uint32) []ruleset.Source {
 	at := ruleset.Position{File: "rules.yaml", Line: 1, Column: 1}
 	descriptor := func(key, value string, count uint32) ruleset.Descriptor {
@@ -116,7 +116,8 @@ func heapSize() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestFilesReloadUnderLoad replaces the rule file of a running service, as often as its debounce allows.
+// TestFilesReloadUnderLoad replaces the rule file of a running service, as often as its debounce
+// allows.
 func TestFilesReloadUnderLoad(t *testing.T) {
 	s := startService(t, "ENVIRONMENT=embedded")
 	file := func(limit int) string {

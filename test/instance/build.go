@@ -110,7 +110,8 @@ func ParentID() string {
 	if err != nil {
 		return id
 	}
-	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time is the 20th field after it.
+	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time
+	// is the 20th field after it.
 	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > 19 {
 		return id + "-" + fields[19]
 	}

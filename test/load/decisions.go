@@ -19,8 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// decisionsCommand is the argument with which this program measures the rate
-// limit service alone.
+// decisionsCommand is the argument with which this program measures the rate limit service alone.
 const decisionsCommand = "decisions"
 
 const (
@@ -135,8 +134,8 @@ type form struct {
 	sizes       []int
 }
 
-// compareRuleSets compares many rules with ten, all with the same 1,000 counters. The requests match
-// either the same ten rules, or rules across the whole set, which are far apart in memory.
+// compareRuleSets compares many rules with ten, all with the same 1,000 counters. The requests
+// match either the same ten rules, or rules across the whole set, which are far apart in memory.
 func (d *deciders) compareRuleSets() error {
 	for _, f := range []form{
 		{"values", formatValue, formatValue, []int{1_000, 100_000}},

@@ -31,9 +31,8 @@ const (
 	firstName = "com.example/s0"
 )
 
-// mountRecords adds handlers that make one prepared query each and write the
-// bytes of what they find. database is a URL of PostgreSQL, or a folder with
-// the file of SQLite.
+// mountRecords adds handlers that make one prepared query each and write the bytes of what they
+// find. database is a URL of PostgreSQL, or a folder with the file of SQLite.
 func mountRecords(app *fiber.App, database string) error {
 	db, err := openRecords(database)
 	if err != nil {

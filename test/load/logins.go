@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// loginsCommand is the argument with which this program measures a burst of
-// logins.
+// loginsCommand is the argument with which this program measures a burst of logins.
 const loginsCommand = "logins"
 
 // burst is a measurement of many logins at once.

@@ -1,8 +1,8 @@
 // Command load measures the cost of a call to the service, and compares it with a floor of the same
-// run: an empty gRPC handler, a Fiber handler that returns a constant, and for reads of the registry
-// a Fiber handler that makes one prepared query for the same rows and writes their bytes. Floors and
-// candidates take turns, so that a change in the speed of the machine affects both. The output has
-// medians and ratios.
+// run: an empty gRPC handler, a Fiber handler that returns a constant, and for reads of the
+// registry a Fiber handler that makes one prepared query for the same rows and writes their bytes.
+// Floors and candidates take turns, so that a change in the speed of the machine affects both. The
+// output has medians and ratios.
 //
 // With TEST_VALKEY_URL and TEST_DATABASE_URL it measures the production environment too.
 package main

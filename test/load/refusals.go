@@ -72,9 +72,9 @@ func (r refusals) measureTimes(dir string, e environment) error {
 	return nil
 }
 
-// shuffledOrder returns the sequence of attempts; people with an account have the first numbers. The
-// sequence is random, because a fixed pattern could coincide with another one, for example with the
-// garbage collections after a few hashes.
+// shuffledOrder returns the sequence of attempts; people with an account have the first numbers.
+// The sequence is random, because a fixed pattern could coincide with another one, for example with
+// the garbage collections after a few hashes.
 func (r refusals) shuffledOrder() []int {
 	all := make([]int, 0, 2*r.people*r.tries)
 	for n := range 2 * r.people * r.tries {

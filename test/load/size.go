@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// sizeCommand is the argument with which this program measures how reads grow
-// with the registry.
+// sizeCommand is the argument with which this program measures how reads grow with the registry.
 const sizeCommand = "size"
 
 // sizes is a measurement of the same reads on a small and a large registry.

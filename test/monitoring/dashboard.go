@@ -79,7 +79,8 @@ var (
 	legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 )
 
-// Expressions returns the expressions of panels and variables, with all values of variables selected.
+// Expressions returns the expressions of panels and variables, with all values of variables
+// selected.
 func (d *Dashboard) Expressions() []Expression {
 	var all []Expression
 	for _, p := range d.Panels {

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// ResultLabels returns the sorted labels of the result of a PromQL expression. It returns an error if the
-// expression can never have a result: it does not parse; it uses an unknown metric, label or value, or a
-// label that an inner aggregation has removed; its two sides never match; or it takes the rate of a metric
-// that is not a counter.
+// ResultLabels returns the sorted labels of the result of a PromQL expression. It returns an error
+// if the expression can never have a result: it does not parse; it uses an unknown metric, label or
+// value, or a label that an inner aggregation has removed; its two sides never match; or it takes
+// the rate of a metric that is not a counter.
 func (s Series) ResultLabels(expression string) ([]string, error) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	if err != nil {

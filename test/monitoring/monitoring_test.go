@@ -31,8 +31,8 @@ func loadRules(t *testing.T) Rules {
 	return r
 }
 
-// TestDashboards checks that the dashboards work in any Grafana: they name no particular data source, ids
-// are unique, and each panel has a unit and a description.
+// TestDashboards checks that the dashboards work in any Grafana: they name no particular data
+// source, ids are unique, and each panel has a unit and a description.
 func TestDashboards(t *testing.T) {
 	uids := map[string]string{}
 	for _, d := range loadDashboards(t) {

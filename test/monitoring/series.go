@@ -1,6 +1,6 @@
-// Package monitoring reads the dashboards and alert rules of the documentation, and determines which
-// metrics, labels and values their expressions use, and which labels their results have. Tests compare
-// that with the metrics of a running service. It does not evaluate expressions.
+// Package monitoring reads the dashboards and alert rules of the documentation, and determines
+// which metrics, labels and values their expressions use, and which labels their results have.
+// Tests compare that with the metrics of a running service. It does not evaluate expressions.
 package monitoring
 
 import (
@@ -77,8 +77,8 @@ func (m metric) labelNames() []string {
 	return append(slices.Collect(maps.Keys(m.labels[0])), scrapeLabels()...)
 }
 
-// checkMatcher returns an error if the metric does not have the label or a value of a matcher. It does not
-// check values of the scraper's labels and status codes, which are not known in advance.
+// checkMatcher returns an error if the metric does not have the label or a value of a matcher. It
+// does not check values of the scraper's labels and status codes, which are not known in advance.
 func (m metric) checkMatcher(matcher *labels.Matcher) error {
 	if !slices.Contains(m.labelNames(), matcher.Name) {
 		return fmt.Errorf("there is no label %s", matcher.Name)

@@ -14,9 +14,9 @@ import (
 
 var errNoFile = errors.New("is not a file")
 
-// Open opens a file of at most maxBytes bytes. The reader ends after maxBytes, even if the file grows
-// meanwhile. Open returns a *fs.PathError if the path is not a regular file, for example a folder or
-// a pipe, or if the file is larger.
+// Open opens a file of at most maxBytes bytes. The reader ends after maxBytes, even if the file
+// grows meanwhile. Open returns a *fs.PathError if the path is not a regular file, for example a
+// folder or a pipe, or if the file is larger.
 func Open(path string, maxBytes int64) (io.ReadCloser, error) {
 	f, _, err := openRegular(path, maxBytes)
 	if err != nil {

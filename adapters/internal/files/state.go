@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// State identifies the file at a path, its length and its time of modification. The zero value means
-// that there is no file.
+// State identifies the file at a path, its length and its time of modification. The zero value
+// means that there is no file.
 type State struct{ info fs.FileInfo }
 
 // StateOf returns the state of a path. It is the zero value if the file does not exist or cannot be
@@ -22,8 +22,8 @@ func StateOf(path string) State {
 // IsMissing reports whether there was no file.
 func (s State) IsMissing() bool { return s.info == nil }
 
-// Equal reports whether two states are of the same, unchanged file. A link that leads to another file
-// is a change, even if that file has the same length and time.
+// Equal reports whether two states are of the same, unchanged file. A link that leads to another
+// file is a change, even if that file has the same length and time.
 func (s State) Equal(other State) bool {
 	if s.IsMissing() || other.IsMissing() {
 		return s.IsMissing() && other.IsMissing()

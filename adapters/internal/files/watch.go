@@ -8,8 +8,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// checkInterval is how often a Watcher checks its files. It reads a changed file only when two checks
-// in a row find the same state, so that it does not read a file that is still being written.
+// checkInterval is how often a Watcher checks its files. It reads a changed file only when two
+// checks in a row find the same state, so that it does not read a file that is still being written.
 const checkInterval = time.Second
 
 // WatchedFile is a file, and the function to call when it has changed.
@@ -45,8 +45,8 @@ func NewWatcher(log *logrus.Entry, files ...WatchedFile) *Watcher {
 	return w
 }
 
-// Start watches the files in a new goroutine until stop is called. stop waits for a reload that is in
-// progress.
+// Start watches the files in a new goroutine until stop is called. stop waits for a reload that is
+// in progress.
 func (w *Watcher) Start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup

@@ -15,9 +15,9 @@ type WriteOptions struct {
 	Replace bool        // replace an existing file
 }
 
-// Write calls fill to write a file, and returns its size in bytes. The file appears at path only when
-// it is complete and on disk: Write uses a temporary name in the same folder, and then renames the
-// file. If fill returns an error, Write returns it unchanged and leaves no file.
+// Write calls fill to write a file, and returns its size in bytes. The file appears at path only
+// when it is complete and on disk: Write uses a temporary name in the same folder, and then renames
+// the file. If fill returns an error, Write returns it unchanged and leaves no file.
 //
 // The other errors name the path as it was given: fault.Conflict if the file exists and Replace is
 // false, even if another process created it meanwhile; fault.Invalid if path is not a regular file;

@@ -60,8 +60,8 @@ func TestWriteRelativePath(t *testing.T) {
 	wantFiles(t, dir, map[string]string{"file": "text"})
 }
 
-// TestFailedWriteKeepsFiles checks that existing files stay if Write fails, and that the error names
-// the path that was given and no other.
+// TestFailedWriteKeepsFiles checks that existing files stay if Write fails, and that the error
+// names the path that was given and no other.
 func TestFailedWriteKeepsFiles(t *testing.T) {
 	full := errors.New("full")
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
-// Command xds is a management server that offers what a file says: a JSON list
-// of RateLimitConfig. It is an example, not a part of the service. It looks at the file every second and prints what becomes of
-// each set.
+// Command xds is a management server that offers what a file says: a JSON list of RateLimitConfig.
+// It is an example, not a part of the service. It looks at the file every second and prints what
+// becomes of each set.
 package main
 
 import (

@@ -136,8 +136,8 @@ func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 }
 
-// callRepeatedly sends requests with a person's token to all instances until it is stopped, and checks that
-// each one succeeds.
+// callRepeatedly sends requests with a person's token to all instances until it is stopped, and
+// checks that each one succeeds.
 func callRepeatedly(t *testing.T, on []*fixture.Service, p *fixture.Person) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})

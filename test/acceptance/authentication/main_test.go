@@ -1,5 +1,5 @@
-// Package authentication tests sign-in, sessions, devices, step-up, second factors, risk and the audit log of the built
-// service.
+// Package authentication tests sign-in, sessions, devices, step-up, second factors, risk and the
+// audit log of the built service.
 package authentication
 
 import (

@@ -1,5 +1,5 @@
-// Package httpapi tests what all parts of the HTTP API share: its description, TLS, headers, limits, health and robustness
-// against malformed requests.
+// Package httpapi tests what all parts of the HTTP API share: its description, TLS, headers,
+// limits, health and robustness against malformed requests.
 package httpapi
 
 import (

@@ -274,8 +274,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// sendSlowly sends the beginning of a request and then one byte after the other, until the test ends
-// or the service closes the connection.
+// sendSlowly sends the beginning of a request and then one byte after the other, until the test
+// ends or the service closes the connection.
 func sendSlowly(c io.Writer, begin string, ended <-chan struct{}) {
 	if _, err := io.WriteString(c, begin); err != nil || begin == "" {
 		return

@@ -1,4 +1,5 @@
-// Package monitoring tests what the built service shows an operator: logs, metrics, traces, dashboards and alerts.
+// Package monitoring tests what the built service shows an operator: logs, metrics, traces,
+// dashboards and alerts.
 package monitoring
 
 import (

@@ -1,5 +1,5 @@
-// Package operator tests the operator commands and the programs as an operator runs them: accounts, grants, export and
-// import, backup, the health command and the files that the service writes.
+// Package operator tests the operator commands and the programs as an operator runs them: accounts,
+// grants, export and import, backup, the health command and the files that the service writes.
 package operator
 
 import (

@@ -1,4 +1,5 @@
-// Package plugins tests the service with its plugins: couriers of codes and notices, and package registries.
+// Package plugins tests the service with its plugins: couriers of codes and notices, and package
+// registries.
 package plugins
 
 import (

@@ -1,5 +1,5 @@
-// Package ratelimit tests the rate limit service: the Envoy protocol, its rules, listeners and counter stores, and the
-// client program.
+// Package ratelimit tests the rate limit service: the Envoy protocol, its rules, listeners and
+// counter stores, and the client program.
 package ratelimit
 
 import (

@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// onEachStore runs a test of rate limits with every store of counters: in every environment, and with
-// the rate limit service alone on memcached.
+// onEachStore runs a test of rate limits with every store of counters: in every environment, and
+// with the rate limit service alone on memcached.
 func onEachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
 	fixture.InEachEnvironment(t, test)
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
@@ -31,8 +31,8 @@ func onEachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) 
 	}
 }
 
-// newMemcachedEnvironment returns an environment of the rate limit service alone, with the variables that users
-// of the Envoy rate limit service set.
+// newMemcachedEnvironment returns an environment of the rate limit service alone, with the
+// variables that users of the Envoy rate limit service set.
 func newMemcachedEnvironment(t *testing.T, address string) *fixture.Environment {
 	t.Helper()
 	e := fixture.NewEnvironment(t, "memcached")

@@ -105,8 +105,8 @@ func peerStores() map[string][]string {
 	return stores
 }
 
-// peerEnvironment is the environment of that service's examples. The only variable of Tollgate in it
-// is SHUTDOWN_DRAIN, so that the test does not wait at the end.
+// peerEnvironment is the environment of that service's examples. The only variable of Tollgate in
+// it is SHUTDOWN_DRAIN, so that the test does not wait at the end.
 func peerEnvironment(dir, statsdPort string) []string {
 	return []string{
 		"USE_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT=" + statsdPort, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=",

@@ -71,8 +71,8 @@ func newStreamDaemon(t *testing.T) *metricsDaemon {
 	return d
 }
 
-// awaitCounter reads packets until the sum of a counter reaches the expected value, and returns all lines.
-// The counter is given with the text before and after its value.
+// awaitCounter reads packets until the sum of a counter reaches the expected value, and returns all
+// lines. The counter is given with the text before and after its value.
 func (d *metricsDaemon) awaitCounter(t *testing.T, name, suffix string, want int) string {
 	t.Helper()
 	var all strings.Builder

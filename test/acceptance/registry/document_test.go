@@ -83,8 +83,8 @@ type variant struct {
 
 type object = map[string]any
 
-// newVariants returns, for each documented property except the name, the values just inside and just
-// outside its rules. Other tests cover the name.
+// newVariants returns, for each documented property except the name, the values just inside and
+// just outside its rules. Other tests cover the name.
 func newVariants() []variant {
 	x := strings.Repeat
 	const pkg, rt, arg, port, level, env, tr, icon, repo, remote = "packages.0.", "packages[0].", "packages.0.packageArguments.0.",

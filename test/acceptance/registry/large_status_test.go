@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestStatusOfManyLargeVersions changes the status of 300 versions with 400 KiB each. The service must
-// not hold their documents, and a login meanwhile must not wait for the answer to be sent.
+// TestStatusOfManyLargeVersions changes the status of 300 versions with 400 KiB each. The service
+// must not hold their documents, and a login meanwhile must not wait for the answer to be sent.
 func TestStatusOfManyLargeVersions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "AUTH_RATE_LIMIT=0")...)

@@ -73,8 +73,8 @@ func checkLargePages(t *testing.T, r *registry, name string, versions int) {
 	}
 }
 
-// readLargeTags returns the tags of a response in both content codings. HEAD and GET must return the
-// same tags, and a request with a known tag gets 304.
+// readLargeTags returns the tags of a response in both content codings. HEAD and GET must return
+// the same tags, and a request with a known tag gets 304.
 func (r *registry) readLargeTags(t *testing.T, path string, known []string) []string {
 	t.Helper()
 	var tags []string

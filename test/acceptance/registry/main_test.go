@@ -1,4 +1,5 @@
-// Package registry tests the registry of tool servers: publishing, reading, grants, and writes in parallel.
+// Package registry tests the registry of tool servers: publishing, reading, grants, and writes in
+// parallel.
 package registry
 
 import (

@@ -104,8 +104,8 @@ func checkParallelDelete(t *testing.T, r *registry, send sender) {
 	}
 }
 
-// checkParallelLatest publishes 100 versions and changes their status during reads. Exactly one version
-// is the latest at every moment.
+// checkParallelLatest publishes 100 versions and changes their status during reads. Exactly one
+// version is the latest at every moment.
 func checkParallelLatest(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/latest"
 	r.publish(t, name, "0.0.1")
@@ -166,8 +166,8 @@ func checkParallelLatest(t *testing.T, r *registry, send sender) {
 	wantLatest(t, r, name, greatestVersion(t, r, name), []string{"100 publications"})
 }
 
-// checkLatestSeen checks that a query shows one latest version, and no other version if it selects the
-// latest only.
+// checkLatestSeen checks that a query shows one latest version, and no other version if it selects
+// the latest only.
 func checkLatestSeen(send sender, path string, alone bool) error {
 	a, err := send(1, "GET", path, nil)
 	if err != nil {
@@ -189,7 +189,8 @@ func checkLatestSeen(send sender, path string, alone bool) error {
 	return nil
 }
 
-// greatestVersion returns the greatest version a.b.0 that is not deleted; the numbers have one digit.
+// greatestVersion returns the greatest version a.b.0 that is not deleted; the numbers have one
+// digit.
 func greatestVersion(t *testing.T, r *registry, name string) string {
 	t.Helper()
 	var versions []string
@@ -202,8 +203,8 @@ func greatestVersion(t *testing.T, r *registry, name string) string {
 	return slices.Max(versions)
 }
 
-// checkParallelGrant takes a grant away while its holder writes. Requests that start after that must
-// change nothing.
+// checkParallelGrant takes a grant away while its holder writes. Requests that start after that
+// must change nothing.
 func checkParallelGrant(t *testing.T, r *registry, instances []*fixture.Service) {
 	p := r.NewWriter(t, r.s, "taken@example.com", "publish com.example.taken/*")
 	var group sync.WaitGroup

@@ -31,8 +31,8 @@ const (
 	byConnection balancing = "by-connection" // each new connection goes to the next instance, as with a Service of Kubernetes
 )
 
-// balancedClient is a client of a listener that calls through the load balancer. It reuses its connections
-// and never repeats a call.
+// balancedClient is a client of a listener that calls through the load balancer. It reuses its
+// connections and never repeats a call.
 type balancedClient struct {
 	rotation  *rotation
 	listener  string
@@ -97,9 +97,9 @@ func (v *balancedClient) nextAddress() string {
 	return v.rotation.nextAddress(v.listener, v.turn.Add(1))
 }
 
-// countedConn is a connection that counts the times when the server closes it without an announcement. A
-// client that was warned does not read any more; a client that was not may be sending its next
-// request at that moment.
+// countedConn is a connection that counts the times when the server closes it without an
+// announcement. A client that was warned does not read any more; a client that was not may be
+// sending its next request at that moment.
 type countedConn struct {
 	net.Conn
 	cut *atomic.Int64
@@ -130,8 +130,8 @@ func (o singleAttempt) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// newRateLimitClient returns a client with long-lived channels: one to each instance, whose health it watches, or a single one that
-// the balancer places.
+// newRateLimitClient returns a client with long-lived channels: one to each instance, whose health
+// it watches, or a single one that the balancer places.
 func newRateLimitClient(t *testing.T, r *rotation, w balancing) ratelimit.RateLimitServiceClient {
 	t.Helper()
 	servers := manual.NewBuilderWithScheme("rolling")

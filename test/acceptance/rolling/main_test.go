@@ -1,4 +1,5 @@
-// Package rolling tests that several instances serve one environment: restarts in turn, upgrades, crashes.
+// Package rolling tests that several instances serve one environment: restarts in turn, upgrades,
+// crashes.
 package rolling
 
 import (

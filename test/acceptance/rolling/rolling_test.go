@@ -190,14 +190,15 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 	}
 }
 
-// nextAddress returns the address of a listener of an instance in rotation. The turn selects the instance.
-// When no instance is ready, it uses the instances that were in rotation last.
+// nextAddress returns the address of a listener of an instance in rotation. The turn selects the
+// instance. When no instance is ready, it uses the instances that were in rotation last.
 func (r *rotation) nextAddress(listener string, turn int64) string {
 	serving := r.servingMembers()
 	return serving[turn%int64(len(serving))].addresses[listener]
 }
 
-// servingMembers returns the instances in rotation, or the last ones that were when there are none now.
+// servingMembers returns the instances in rotation, or the last ones that were when there are none
+// now.
 func (r *rotation) servingMembers() []*member {
 	var serving []*member
 	for _, m := range r.members {
@@ -213,8 +214,8 @@ func (r *rotation) servingMembers() []*member {
 	return r.last
 }
 
-// watchReadiness checks the readiness of the instance repeatedly, as a load balancer does, until the context
-// ends.
+// watchReadiness checks the readiness of the instance repeatedly, as a load balancer does, until
+// the context ends.
 func (m *member) watchReadiness(ctx context.Context) {
 	client := &http.Client{Timeout: drainTime / 2, Transport: &http.Transport{DisableKeepAlives: true}}
 	ticker := time.NewTicker(checkInterval)

@@ -102,9 +102,9 @@ func (c *workload) recordStep(kind string, err error) {
 	}
 }
 
-// awaitWork waits until every kind of work was done often and each given instance has taken part in it.
-// A client that keeps channels to all instances returns to a restarted one only after a while. An
-// operator waits for that too before the next restart.
+// awaitWork waits until every kind of work was done often and each given instance has taken part in
+// it. A client that keeps channels to all instances returns to a restarted one only after a while.
+// An operator waits for that too before the next restart.
 func (c *workload) awaitWork(t *testing.T, members ...*member) {
 	t.Helper()
 	before := c.countDone()
@@ -127,8 +127,8 @@ func (c *workload) countDone() map[string]int {
 	return maps.Clone(c.done)
 }
 
-// checkResults checks that no work failed, and that the confirmed results exist on every instance that
-// serves. Call it after stop.
+// checkResults checks that no work failed, and that the confirmed results exist on every instance
+// that serves. Call it after stop.
 func (c *workload) checkResults(t *testing.T) {
 	t.Helper()
 	t.Logf("%d failures among %v", len(c.failures), c.done)

@@ -1,5 +1,5 @@
-// Package apiclient calls the service over HTTP and checks each response of the API against its OpenAPI description. It
-// does not start the service; package fixture does.
+// Package apiclient calls the service over HTTP and checks each response of the API against its
+// OpenAPI description. It does not start the service; package fixture does.
 package apiclient
 
 import (

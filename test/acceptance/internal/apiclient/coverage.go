@@ -14,24 +14,26 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// received holds the operation and the status of each response that a test of this package got, in the form of
-// responseName. Responses below /v0 count for those below /v0.1.
+// received holds the operation and the status of each response that a test of this package got, in
+// the form of responseName. Responses below /v0 count for those below /v0.1.
 var received sync.Map
 
 func responseName(operation string, status int) string {
 	return strings.TrimSuffix(operation, "V0") + " " + strconv.Itoa(status)
 }
 
-// uncheckedStatuses are the statuses that the tests need not get from every operation that describes them, and the reasons.
+// uncheckedStatuses are the statuses that the tests need not get from every operation that
+// describes them, and the reasons.
 var uncheckedStatuses = map[int]string{
 	http.StatusInternalServerError: "a test cannot make the service fail from outside; tests of adapters/rest do",
 	http.StatusServiceUnavailable:  "the tests stop a dependency under some operations only",
 	http.StatusTooManyRequests:     "operations share the limit of their part, which some of them use up",
 }
 
-// CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test got. The tests of one run
-// are spread over packages, and each package runs in its own process. Each process stores what it got; the last one to end checks.
-// Where only some packages run, no process checks.
+// CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test
+// got. The tests of one run are spread over packages, and each package runs in its own process.
+// Each process stores what it got; the last one to end checks. Where only some packages run, no
+// process checks.
 func CheckCoverage() error {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("tollgate-responses-%d-%s", os.Getuid(), instance.ParentID()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -53,7 +55,8 @@ func CheckCoverage() error {
 	return reportMissing(all)
 }
 
-// writeReceived writes the responses that this package got to a file that is named after the package.
+// writeReceived writes the responses that this package got to a file that is named after the
+// package.
 func writeReceived(dir string) error {
 	var names []string
 	received.Range(func(name, _ any) bool {
@@ -74,7 +77,8 @@ func writeReceived(dir string) error {
 	return nil
 }
 
-// readReceived returns the responses that all packages got. It reports whether every package has written its own.
+// readReceived returns the responses that all packages got. It reports whether every package has
+// written its own.
 func readReceived(dir string) (all map[string]bool, complete bool, err error) {
 	packages, err := filepath.Glob("../*/main_test.go")
 	if err != nil {

@@ -136,8 +136,8 @@ func (d *Description) checkResponse(r *http.Request, a Response) error {
 	return d.checkBody(pointer, response.Value, a)
 }
 
-// findResponse returns the described response for a request and a status, and records that a test got
-// it. For a path or method that the document does not describe, it returns the refusal that the
+// findResponse returns the described response for a request and a status, and records that a test
+// got it. For a path or method that the document does not describe, it returns the refusal that the
 // part of the API describes.
 func (d *Description) findResponse(r *http.Request, status int) (string, *openapi3.ResponseRef, error) {
 	p := d.findPath(r.URL.EscapedPath())
@@ -193,8 +193,8 @@ var protocolStatuses = []int{
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// findRefusal returns the description of the refusal of an undescribed request. must is the status of
-// that refusal when nothing else is wrong with the request.
+// findRefusal returns the description of the refusal of an undescribed request. must is the status
+// of that refusal when nothing else is wrong with the request.
 func (d *Description) findRefusal(r *http.Request, status, must int) (string, *openapi3.ResponseRef, error) {
 	other := append([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, protocolStatuses...)
 	if status != must && !slices.Contains(other, status) {
@@ -207,9 +207,9 @@ func (d *Description) findRefusal(r *http.Request, status, must int) (string, *o
 	return "", operation.Responses.Default(), nil
 }
 
-// similarOperation returns an operation of the part of the API that a request belongs to. It prefers an
-// operation with the same method, because reads and writes of a part may have different error
-// responses.
+// similarOperation returns an operation of the part of the API that a request belongs to. It
+// prefers an operation with the same method, because reads and writes of a part may have different
+// error responses.
 func (d *Description) similarOperation(r *http.Request) *openapi3.Operation {
 	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, method := range []string{describedMethod(r.Method), http.MethodPost, http.MethodGet} {

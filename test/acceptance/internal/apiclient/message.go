@@ -156,7 +156,8 @@ type element struct {
 	Elements []element `xml:",any"`
 }
 
-// decodeXML returns the JSON value of an XML document, by the element names and wrappers of a schema.
+// decodeXML returns the JSON value of an XML document, by the element names and wrappers of a
+// schema.
 func decodeXML(s *openapi3.Schema, document []byte) (any, error) {
 	var root element
 	if err := xml.Unmarshal(document, &root); err != nil {
