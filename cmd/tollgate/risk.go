@@ -30,7 +30,7 @@ func newRiskReplay(p process) *cobra.Command {
 		Long: "Read sign-ins in the order in which they happened, one JSON object per line, and\n" +
 			"write {\"id\",\"riskScore\",\"trustLevel\",\"factors\"} for each. The command uses the\n" +
 			"code and the settings of the service (RISK_*, HIGH_RISK_COUNTRIES,\n" +
-			"DEVICE_BINDING) and the times of the events, and stores nothing. - reads\n" +
+			"DEVICE_BINDING) and the times of the events, and stores nothing. A - reads\n" +
 			"standard input.\n\n" +
 			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip,\n" +
 			"passwordCorrect. Optional: country, asn, lat, lon, userAgent, screenResolution,\n" +

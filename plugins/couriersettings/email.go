@@ -26,7 +26,7 @@ type Email struct {
 	Password string `env:"SMTP_PASSWORD" secret:"true" desc:"password for the mail server"`
 	From     string `env:"SMTP_FROM" desc:"sender address of messages; required with OTP_EMAIL_PLUGIN=otp-email"`
 	FromName string `env:"SMTP_FROM_NAME" desc:"sender name of messages; default: PRODUCT_NAME"`
-	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the mail server's certificate; default: the system's"`
+	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of the CA certificates that are accepted as issuers of the mail server's certificate; default: the system's"`
 	// Timeout is the time limit of one delivery, from the connection until the server has accepted
 	// the message; above 0.
 	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`

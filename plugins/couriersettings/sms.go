@@ -46,7 +46,7 @@ type SMS struct {
 	Body     string `env:"SMS_BODY" desc:"fields of the form, or JSON document, with {to}, {from}, {text} and {account} in its values; default: To={to}&From={from}&Body={text}, the form of Twilio"`
 	Template string `env:"SMS_TEMPLATE" desc:"wording of a code, with {{.Code}}, {{.Product}} and {{.Minutes}}"`
 	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204" desc:"HTTP statuses with which the gateway confirms that it accepted the message"`
-	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of CA certificates, of which one must have issued the gateway's certificate; default: the system's"`
+	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of the CA certificates that are accepted as issuers of the gateway's certificate; default: the system's"`
 	// Timeout is the time limit of one delivery; above 0.
 	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
 	Brand   Brand

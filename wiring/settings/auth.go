@@ -28,7 +28,7 @@ type Auth struct {
 	OTPLogFile         string           `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
 	NoticeLogFile      string           `env:"NOTICE_LOG_FILE" desc:"file to which otp-log also appends each notice as a JSON line"`
 	Notices            string           `env:"NOTICES" envDefault:"on" desc:"on, or off: people get no notices about new devices, locks and replays"`
-	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"what a confirmed device needs its device token for: preferred (above LIMITED_TRUST), required (above UNVERIFIED), off (nothing)"`
+	DeviceBinding      trust.Binding    `env:"DEVICE_BINDING" envDefault:"preferred" desc:"trust levels for which a confirmed device must show its device token: preferred (above LIMITED_TRUST), required (above UNVERIFIED), off (none)"`
 	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator needs a code at login: always, or risk (only if the score is above RISK_FULL_TRUST_MAX)"`
 	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`
 	MFAIssuer          auth.Issuer      `env:"MFA_ISSUER" envDefault:"Tollgate" desc:"the name under which an authenticator app lists this service"`
