@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -42,7 +41,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// recordSettings say where the records are.
+// recordSettings say which database stores the records: everything that outlives the process, other
+// than counters and cached sessions.
 type recordSettings struct {
 	Service  settings.Service
 	Postgres postgres.Config
@@ -50,8 +50,8 @@ type recordSettings struct {
 	Tracing  otlp.Tracing
 }
 
-// chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file, and brings the
-// schema up to date.
+// chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file. It applies missing
+// migrations, or returns an error if one is missing and MIGRATE_ON_START is false.
 func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*database.DB, func(), error) {
 	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, s.Tracing)
 	if err != nil {
@@ -65,7 +65,7 @@ func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*d
 	return db, cleanup, nil
 }
 
-// openRecords opens the database, whatever its schema is.
+// openRecords opens the database. It does not check the schema.
 func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing) (db *database.DB, cleanup func(), err error) {
 	if p.URL == "" {
 		db, cleanup, err = sqlite.Open(ctx, l)
@@ -100,7 +100,7 @@ func chooseRootSecret(ctx context.Context, s settings.Service, ring authstore.Ke
 func newCursorSealer(root auth.RootSecret) (*page.Sealer, error) {
 	key, err := root.Derive("page cursors")
 	if err != nil {
-		return nil, errors.New("SECRET_KEY: too short")
+		return nil, fmt.Errorf("SECRET_KEY: %w", err)
 	}
 	sum := key.Sum("registry")
 	return page.NewSealer(sum[:]), nil
@@ -109,7 +109,7 @@ func newCursorSealer(root auth.RootSecret) (*page.Sealer, error) {
 // counters are the counter store of rate limits.
 type counters struct {
 	Store   counter.Store
-	System  string      // the name in traces; empty for counters in the process
+	System  string      // the name of a shared store in traces; empty for counters in the process
 	Healthy func() bool // the health of the store (contract L-30)
 }
 
@@ -158,9 +158,10 @@ func chooseOverLimit(m memory.Config, c clock.Clock) (counter.OverLimitCache, er
 // apiStore is the counter store of the API's own limits.
 type apiStore struct{ counter.Store }
 
-// chooseAPIStore returns the store of the rate limits if other instances share it, else counters of
-// its own. Callers of the rate limit service could fill the counters in the process, and so remove
-// a limit that protects sign-in.
+// chooseAPIStore returns measured, the store of the rate limit service with metrics, if instances
+// share that store. Otherwise it returns new counters in the process, because the number of
+// counters in the process is limited: in a common store, callers of the rate limit service could
+// displace the counters that protect sign-in.
 func chooseAPIStore(shared counters, measured counter.Store, p processCounters) apiStore {
 	if shared.System != "" {
 		return apiStore{measured}
@@ -193,8 +194,8 @@ func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Cloc
 	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(t, local), r), nil
 }
 
-// ruleSource is the source of rate limit rules. Expected reports whether there are rules to wait
-// for.
+// ruleSource is the source of rate limit rules. Expected reports whether the service must wait for
+// rules before it is ready.
 type ruleSource struct {
 	Source   rulesource.Source
 	Expected func() bool

@@ -20,8 +20,9 @@
 //	    env: {SMTP_TIMEOUT: 15s}
 //	    limits: {start_timeout: 5s, call_timeout: 20s, max_message_bytes: 65536}
 //
-// The host checks the checksum at every start and does not start a binary with another one. It
-// refuses a folder, a manifest or a binary that every user may write to.
+// At every start the host computes the checksum of the binary, and does not start it if it differs
+// from that in the manifest. The host refuses a folder, a manifest or a binary that every user may
+// write to.
 package pluginhost
 
 import (
@@ -49,7 +50,7 @@ const (
 // maxErrorText is the size limit, in bytes, of an error's text in log lines and in [Status].
 const maxErrorText = 500
 
-// Host holds the plugins of one folder. It is safe for concurrent use.
+// Host runs the plugins of one folder. It is safe for concurrent use.
 type Host struct {
 	dir     string
 	sockets string // folder of the plugins' sockets, which only the host may read
@@ -59,7 +60,7 @@ type Host struct {
 
 	mu     sync.Mutex
 	closed bool
-	runs   sync.WaitGroup
+	runs   sync.WaitGroup // of the goroutines of supervisors
 }
 
 // Open returns a host for the plugins of cfg.Dir, and [Host.Close]. It does not start plugins. It
@@ -88,12 +89,12 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 	return h, h.Close, nil
 }
 
-// warnUnusedSettings logs a warning for variables of a plugin that does not exist. Otherwise nobody
-// would notice credentials under a mistyped name.
+// warnUnusedSettings logs a warning for variables of a plugin that does not exist, because they are
+// often the credentials of a plugin whose name was mistyped.
 func warnUnusedSettings(cfg Config, specs []spec, log *logrus.Entry) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
 		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == name }) {
-			log.WithField(fieldPlugin, name).Warn("settings are ignored: the plugin does not exist")
+			log.WithField(fieldPlugin, name).Warnf("the settings of this plugin are ignored: %s has no plugin of that name", cfg.Dir)
 		}
 	}
 }

@@ -26,11 +26,11 @@ const Stdin = "-"
 // Source reads records from one or more JSON texts. It implements recordsource.Source. Only one
 // goroutine may call Next.
 type Source struct {
-	parts   []part
-	open    *openPart
-	lasting bool // whether the source continues with the next part when one cannot be read
-	read    int64
-	size    int64
+	parts       []part
+	open        *openPart
+	skipsBroken bool  // continue with the next part if one cannot be read
+	read        int64 // bytes read so far
+	size        int64 // bytes in total; -1 if unknown
 }
 
 var _ recordsource.Source = (*Source)(nil)
@@ -48,8 +48,8 @@ type part interface {
 // openPart is the part that is being read.
 type openPart struct {
 	part
-	body io.ReadCloser
-	text *recordReader
+	body    io.ReadCloser
+	records *recordReader
 }
 
 // Open returns the source with a name. The name is a file, a folder, an http or https URL, or
@@ -58,7 +58,7 @@ type openPart struct {
 func Open(name string, stdin io.Reader) (*Source, error) {
 	switch {
 	case name == Stdin:
-		return &Source{parts: []part{streamPart{stdin}}, size: -1, lasting: true}, nil
+		return &Source{parts: []part{streamPart{stdin}}, size: -1, skipsBroken: true}, nil
 	case isURL(name):
 		first, err := newRemotePart(name, newClient(http.DefaultTransport))
 		if err != nil {
@@ -75,13 +75,13 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 	case info.IsDir():
 		return openFolder(name)
 	}
-	return &Source{parts: []part{filePart(name)}, size: info.Size(), lasting: true}, nil
+	return &Source{parts: []part{filePart(name)}, size: info.Size(), skipsBroken: true}, nil
 }
 
 // openFolder returns the source of all .json files in a folder. It is an error if there is no .json
 // file.
 func openFolder(name string) (*Source, error) {
-	s := &Source{lasting: true}
+	s := &Source{skipsBroken: true}
 	root := name + string(filepath.Separator) // WalkDir follows a link to a folder only with this separator
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.EqualFold(filepath.Ext(path), ".json") {
@@ -129,7 +129,7 @@ func (s *Source) Next(ctx context.Context) (recordsource.Entry, error) {
 				return s.endBrokenPart(err)
 			}
 		}
-		raw, err := s.open.text.nextRecord()
+		raw, err := s.open.records.nextRecord()
 		switch {
 		case errors.Is(err, io.EOF):
 			if err := s.finishPart(); err != nil {
@@ -155,25 +155,26 @@ func (s *Source) openNextPart(ctx context.Context) error {
 		return err
 	}
 	s.open.body = body
-	s.open.text = newRecordReader(countingReader{body, &s.read})
+	s.open.records = newRecordReader(countingReader{body, &s.read})
 	return nil
 }
 
-// finishPart closes the open part after its last record, and queues the next page.
+// finishPart closes the open part after its last record. If the part is a page of a list, the next
+// page becomes the next part.
 func (s *Source) finishPart() error {
-	next, err := s.open.nextPage(s.open.text.nextCursor)
+	next, err := s.open.nextPage(s.open.records.nextCursor)
 	if next != nil {
 		s.parts = append(s.parts, next)
 	}
 	return errors.Join(err, s.Close())
 }
 
-// endBrokenPart closes a part that cannot be read further, and returns the entry or the error that
-// reports it.
+// endBrokenPart closes a part that cannot be read further. If the source continues with the next
+// part, it returns an entry with the cause, else an error.
 func (s *Source) endBrokenPart(cause error) (recordsource.Entry, error) {
 	e := recordsource.Entry{Origin: s.open.displayName(), Broken: cause}
 	_ = s.Close() // the part has already failed
-	if !s.lasting {
+	if !s.skipsBroken {
 		return recordsource.Entry{}, fmt.Errorf("%s: %w", e.Origin, cause)
 	}
 	return e, nil
@@ -181,10 +182,10 @@ func (s *Source) endBrokenPart(cause error) (recordsource.Entry, error) {
 
 // recordOrigin returns the place of the record that was read last, for messages.
 func (s *Source) recordOrigin() string {
-	if !s.open.text.list {
+	if !s.open.records.list {
 		return s.open.displayName()
 	}
-	return s.open.displayName() + ", record " + strconv.Itoa(s.open.text.n)
+	return s.open.displayName() + ", record " + strconv.Itoa(s.open.records.n)
 }
 
 // countingReader adds the number of bytes that are read to n.

@@ -30,7 +30,7 @@ type Directory struct {
 	log    *logrus.Entry
 }
 
-// New returns the directory of a configuration. The directory may be created later.
+// New returns the Directory for a configuration. The directory need not exist yet.
 func New(c Config, log *logrus.Entry) *Directory { return &Directory{c, log} }
 
 // Missing reports whether the directory does not exist.
@@ -58,17 +58,17 @@ func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error
 		return nil, nil, err
 	}
 	if len(found.sources) == 0 {
-		text := "there is no rule file in " + d.config.Path() + ": it has no file that ends in .yaml or .yml"
-		if len(found.others) > 0 {
-			text += " (" + joinPaths(found.others) + ")"
+		text := "there is no rule file in " + d.config.Path() + ": the name of a rule file must end in .yaml or .yml"
+		if len(found.ignored) > 0 {
+			text += "; rename these files if they contain rules: " + joinPaths(found.ignored)
 		}
 		return nil, nil, fault.New(fault.NotFound, "", text)
 	}
 	return found.sources, found.listWarnings(), nil
 }
 
-// readDirectory finds the files of the directory and reads them. The error is fault.NotFound if the
-// directory does not exist.
+// readDirectory finds the rule files of the directory and reads them. The error is fault.NotFound
+// if the directory does not exist.
 func (d *Directory) readDirectory(ctx context.Context) (*walker, error) {
 	path := d.config.Path()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -98,8 +98,8 @@ type walker struct {
 	ignoreDot bool
 	seen      map[string]bool // targets of links, so that each is visited once
 	files     []string
-	others    []string         // files that are ignored because of their names
-	doubts    []string         // warnings about files that were read
+	ignored   []string         // files that are ignored because of their names
+	warnings  []string         // warnings about files that were read
 	folders   []string         // to watch
 	sources   []ruleset.Source // of folders and files that cannot be read, then of the files
 	temporary bool             // a later attempt to read may succeed
@@ -118,18 +118,18 @@ func (w *walker) readFile(path string) {
 		w.addUnreadable(path, err)
 		return
 	}
-	source, doubts := parseFile(path, content)
-	w.sources, w.doubts = append(w.sources, source), append(w.doubts, doubts...)
-	w.doubts = w.doubts[:min(len(w.doubts), maxWarnings)]
+	source, warnings := parseFile(path, content)
+	w.sources, w.warnings = append(w.sources, source), append(w.warnings, warnings...)
+	w.warnings = w.warnings[:min(len(w.warnings), maxWarnings)]
 }
 
 // listWarnings returns a sentence for each thing that is probably wrong.
 func (w *walker) listWarnings() []string {
-	if len(w.others) == 0 {
-		return w.doubts
+	if len(w.ignored) == 0 {
+		return w.warnings
 	}
-	left := "files whose names do not end in .yaml or .yml are not read as rate limit rules: " + joinPaths(w.others)
-	return append([]string{left}, w.doubts...)
+	unread := "files whose names do not end in .yaml or .yml are not read as rate limit rules: " + joinPaths(w.ignored)
+	return append([]string{unread}, w.warnings...)
 }
 
 // maxListed is the maximum number of file names in one sentence.
@@ -162,8 +162,9 @@ func (w *walker) walkFolder(path string) {
 	}
 }
 
-// isSkipped reports whether an entry is ignored. It ignores the folders of Kubernetes, ..data and
-// those that it links to, because links outside of them lead to their files.
+// isSkipped reports whether the entry with a name is ignored. Names that begin with ".." are always
+// ignored: in a mounted ConfigMap, Kubernetes keeps the files in such folders, and links next to
+// these folders lead to the same files.
 func (w *walker) isSkipped(name string) bool {
 	return strings.HasPrefix(name, "..") || w.ignoreDot && strings.HasPrefix(name, ".")
 }
@@ -181,8 +182,8 @@ func (w *walker) walkEntry(path string) {
 	case info.Mode().IsRegular() && isRuleFile(path) && w.isFirstVisit(path):
 		w.addFile(path)
 	case info.Mode().IsRegular() && !isRuleFile(path) && !strings.HasPrefix(filepath.Base(path), "."):
-		if len(w.others) < maxFiles {
-			w.others = append(w.others, path)
+		if len(w.ignored) < maxFiles {
+			w.ignored = append(w.ignored, path)
 		}
 	}
 }

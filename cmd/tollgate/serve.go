@@ -42,8 +42,8 @@ func newServe(p process) *cobra.Command {
 	return c
 }
 
-// serve runs the service until the context ends, at the first signal. A second signal ends the
-// process at once.
+// serve runs the service until ctx ends, which happens at the first signal, and then drains it. A
+// second signal ends the process at once.
 func serve(ctx context.Context, p process, s settings.Settings, parts settings.Parts) error {
 	relaxGarbageCollection(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)

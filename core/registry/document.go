@@ -6,8 +6,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Draft is a body that is a JSON object, before the rules of documents are checked: permission is
-// checked after reading and before the rules (contract R-6).
+// Draft is a parsed body whose content is not validated yet. It is a type of its own because the
+// name in it is needed to check permission, which comes before the rules of documents (contract
+//
 type Draft struct {
 	text []byte
 	root node
@@ -24,13 +25,13 @@ func ParseDraft(body []byte) (Draft, error) {
 	return Draft{text, root}, nil
 }
 
-// Name returns the server name of the body, or "" without one. It is not checked.
+// Name returns the server name of the body, or "" without one. The name may be invalid.
 func (d Draft) Name() string {
 	name, _ := d.root.stringProperty("name")
 	return name
 }
 
-// Version returns the version of the body, or "" without one. It is not checked.
+// Version returns the version of the body, or "" without one. The version may be invalid.
 func (d Draft) Version() string {
 	version, _ := d.root.stringProperty("version")
 	return version
@@ -50,9 +51,9 @@ func (d Draft) Document() (Document, error) {
 	return d.asDocument()
 }
 
-// ImportedDocument returns the document of a draft from another registry, which may break rules. Only the
-// rules of name and version apply, and no object may have a property twice. ImportedDocument ignores all
-// other mistakes; for these it returns fault.Invalid as Document does.
+// ImportedDocument returns the document of a draft from another registry, which may break rules. It
+// returns fault.Invalid, as Document does, only if the name or version is invalid or an object has
+// a property twice; it ignores other mistakes, unless there are too many to list.
 func (d Draft) ImportedDocument() (Document, error) {
 	r := d.checkRules()
 	if r.more == 0 { // with more than maxIssues, no mistake is ignored

@@ -6,13 +6,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Lineage is all versions of one server. Every change is decided on all of them: after each change
-// exactly one version is latest (contract R-23). It is made from the releases that the store
-// locked, and its changes are saved there.
+// Lineage holds all versions of one server. A change of one version may also change others, because
+// exactly one version is latest after each change (contract R-23). The caller makes a Lineage from
+// the releases that the store has locked, calls one of its methods, and saves Changes.
 type Lineage struct {
-	name   Name
-	before []Release
-	now    []Release
+	name    Name
+	stored  []Release // as NewLineage got them
+	current []Release // after the changes so far
 }
 
 // NewLineage returns the lineage of a server from its releases, oldest publication first. It does
@@ -27,15 +27,15 @@ func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 	if l.findVersion(version) >= 0 {
 		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
 	}
-	if len(l.now) >= MaxVersions {
+	if len(l.current) >= MaxVersions {
 		return Release{}, errTooManyVersions(l.name)
 	}
 	at := l.changeTime(now)
-	l.now = append(l.now, Release{
+	l.current = append(l.current, Release{
 		Name: l.name, Version: version, Status: StatusActive, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at,
 	})
 	l.updateLatest(at)
-	return l.now[len(l.now)-1], nil
+	return l.current[len(l.current)-1], nil
 }
 
 // Replace records that the document of a version was replaced: only its update time changes. It
@@ -45,8 +45,8 @@ func (l *Lineage) Replace(version Version, now time.Time) (Release, error) {
 	if err != nil {
 		return Release{}, err
 	}
-	l.now[i].UpdatedAt = l.changeTime(now)
-	return l.now[i], nil
+	l.current[i].UpdatedAt = l.changeTime(now)
+	return l.current[i], nil
 }
 
 // Delete gives a version the status deleted, without a message. It returns fault.NotFound when the
@@ -59,7 +59,7 @@ func (l *Lineage) Delete(version Version, now time.Time) (Release, error) {
 	at := l.changeTime(now)
 	l.applyStatus(i, StatusUpdate{status: StatusDeleted}, at)
 	l.updateLatest(at)
-	return l.now[i], nil
+	return l.current[i], nil
 }
 
 // SetStatus changes the status of a version. It returns fault.NotFound when the version is missing,
@@ -74,19 +74,19 @@ func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Rel
 		return Release{}, errNoChange()
 	}
 	l.updateLatest(at)
-	return l.now[i], nil
+	return l.current[i], nil
 }
 
 // SetStatusAll changes the status of all versions and returns those that changed, newest
 // publication first. It returns fault.NotFound when there are no versions, fault.Invalid when no
 // version changes.
 func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error) {
-	if len(l.now) == 0 {
+	if len(l.current) == 0 {
 		return nil, fault.New(fault.NotFound, "", "server not found")
 	}
 	at := l.changeTime(now)
 	var changed []int
-	for i := len(l.now) - 1; i >= 0; i-- {
+	for i := len(l.current) - 1; i >= 0; i-- {
 		if l.applyStatus(i, u, at) {
 			changed = append(changed, i)
 		}
@@ -97,17 +97,17 @@ func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error)
 	l.updateLatest(at)
 	releases := make([]Release, 0, len(changed))
 	for _, i := range changed {
-		releases = append(releases, l.now[i])
+		releases = append(releases, l.current[i])
 	}
 	return releases, nil
 }
 
-// Changes returns the releases that changed: by the change itself, or because the latest flag
-// moved, which also sets the update time.
+// Changes returns the releases that differ from those of NewLineage: the versions that were
+// changed, and those that gained or lost the latest flag, which also sets their update time.
 func (l *Lineage) Changes() []Release {
 	var changed []Release
-	for i, r := range l.now {
-		if i >= len(l.before) || r != l.before[i] {
+	for i, r := range l.current {
+		if i >= len(l.stored) || r != l.stored[i] {
 			changed = append(changed, r)
 		}
 	}
@@ -116,7 +116,7 @@ func (l *Lineage) Changes() []Release {
 
 // applyStatus gives one version a status, and reports whether that changed anything.
 func (l *Lineage) applyStatus(i int, u StatusUpdate, at time.Time) bool {
-	r := &l.now[i]
+	r := &l.current[i]
 	if r.Status == u.status && r.StatusMessage == u.message {
 		return false
 	}
@@ -130,8 +130,8 @@ func (l *Lineage) applyStatus(i int, u StatusUpdate, at time.Time) bool {
 // updateLatest gives the latest flag to the version that ranks highest.
 func (l *Lineage) updateLatest(at time.Time) {
 	best := l.highestRanked()
-	for i := range l.now {
-		if r := &l.now[i]; r.Latest != (i == best) {
+	for i := range l.current {
+		if r := &l.current[i]; r.Latest != (i == best) {
 			r.Latest, r.UpdatedAt = i == best, at
 		}
 	}
@@ -140,9 +140,9 @@ func (l *Lineage) updateLatest(at time.Time) {
 // highestRanked returns the index of the version that ranks highest. There must be at least one
 // version.
 func (l *Lineage) highestRanked() int {
-	best, bestRank := 0, rankOf(l.now[0])
-	for i := 1; i < len(l.now); i++ {
-		if r := rankOf(l.now[i]); r.ranksAbove(bestRank) {
+	best, bestRank := 0, rankOf(l.current[0])
+	for i := 1; i < len(l.current); i++ {
+		if r := rankOf(l.current[i]); r.ranksAbove(bestRank) {
 			best, bestRank = i, r
 		}
 	}
@@ -153,7 +153,7 @@ func (l *Lineage) highestRanked() int {
 // of the server, even if the clock of another instance is ahead.
 func (l *Lineage) changeTime(now time.Time) time.Time {
 	at := now.UTC().Truncate(time.Microsecond)
-	for _, r := range l.now {
+	for _, r := range l.current {
 		for _, t := range []time.Time{r.PublishedAt, r.UpdatedAt} {
 			if !at.After(t) {
 				at = t.UTC().Truncate(time.Microsecond).Add(time.Microsecond)
@@ -166,7 +166,7 @@ func (l *Lineage) changeTime(now time.Time) time.Time {
 // findLive returns the index of a version, or fault.NotFound when it is missing or deleted.
 func (l *Lineage) findLive(version Version) (int, error) {
 	i := l.findVersion(version)
-	if i < 0 || l.now[i].Status == StatusDeleted {
+	if i < 0 || l.current[i].Status == StatusDeleted {
 		return 0, errNoVersion()
 	}
 	return i, nil
@@ -174,8 +174,8 @@ func (l *Lineage) findLive(version Version) (int, error) {
 
 // findVersion returns the index of a version, or -1.
 func (l *Lineage) findVersion(version Version) int {
-	for i := range l.now {
-		if l.now[i].Version == version {
+	for i := range l.current {
+		if l.current[i].Version == version {
 			return i
 		}
 	}

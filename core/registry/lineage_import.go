@@ -28,7 +28,7 @@ func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error)
 	result := make([]Release, len(releases))
 	for i := range releases {
 		if errs[i] == nil {
-			result[i] = l.now[added[i]]
+			result[i] = l.current[added[i]]
 		}
 	}
 	return result, errs
@@ -37,17 +37,17 @@ func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error)
 // updateLatestAfterImport gives the latest flag as updateLatest does, but sets the update time only
 // of versions that existed before the import.
 func (l *Lineage) updateLatestAfterImport(at time.Time) {
-	if len(l.now) == 0 {
+	if len(l.current) == 0 {
 		return
 	}
 	best := l.highestRanked()
-	for i := range l.now {
-		r := &l.now[i]
+	for i := range l.current {
+		r := &l.current[i]
 		if r.Latest == (i == best) {
 			continue
 		}
 		r.Latest = i == best
-		if i < len(l.before) {
+		if i < len(l.stored) {
 			r.UpdatedAt = at
 		}
 	}
@@ -62,8 +62,8 @@ type importer struct {
 }
 
 func newImporter(l *Lineage, at time.Time) *importer {
-	in := &importer{l, make(map[Version]bool, len(l.now)), make(map[time.Time]bool, len(l.now)), at}
-	for _, r := range l.now {
+	in := &importer{l, make(map[Version]bool, len(l.current)), make(map[time.Time]bool, len(l.current)), at}
+	for _, r := range l.current {
 		in.known[r.Version] = true
 		in.occupied[r.PublishedAt.UTC()] = true
 	}
@@ -75,7 +75,7 @@ func (in *importer) addRelease(r Release) (int, error) {
 	switch {
 	case in.known[r.Version]:
 		return 0, fault.Newf(fault.Conflict, "", "version %s of %s already exists", quote(r.Version.value), in.lineage.name)
-	case len(in.lineage.now) >= MaxVersions:
+	case len(in.lineage.current) >= MaxVersions:
 		return 0, errTooManyVersions(in.lineage.name)
 	}
 	r = in.withTimes(r)
@@ -86,8 +86,8 @@ func (in *importer) addRelease(r Release) (int, error) {
 			in.next = t.Add(time.Microsecond)
 		}
 	}
-	in.lineage.now = append(in.lineage.now, r)
-	return len(in.lineage.now) - 1, nil
+	in.lineage.current = append(in.lineage.current, r)
+	return len(in.lineage.current) - 1, nil
 }
 
 // withTimes returns the release with all its times: a missing time is derived from the others, and

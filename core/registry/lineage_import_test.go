@@ -83,7 +83,7 @@ func TestImportPartsEqualPublicationTimes(t *testing.T) {
 func TestImportNextToOthers(t *testing.T) {
 	t.Parallel()
 	l := publishedLineage(t, "1.0.0")
-	before := l.before[0]
+	before := l.stored[0]
 	old := epoch.AddDate(-1, 0, 0)
 	got, errs := l.Import([]Release{recordedRelease("2.0.0", old), recordedRelease("1.0.0", old), recordedRelease("2.0.0", old)}, epoch.Add(time.Hour))
 	if errs[0] != nil || !got[0].Latest || !got[0].UpdatedAt.Equal(old) {
@@ -128,15 +128,15 @@ func TestImportedIsSound(t *testing.T) {
 				}
 			}
 			for i, r := range releases {
-				if now := l.now[i]; now != r && (now.Latest == r.Latest || !now.UpdatedAt.After(r.UpdatedAt)) {
+				if now := l.current[i]; now != r && (now.Latest == r.Latest || !now.UpdatedAt.After(r.UpdatedAt)) {
 					t.Fatalf("%+v became %+v", r, now)
 				}
 			}
-			again := NewLineage(weather, l.now)
+			again := NewLineage(weather, l.current)
 			if _, errs := again.Import(in, epoch.Add(time.Hour)); slices.Contains(errs, nil) || len(again.Changes()) > 0 {
 				t.Fatalf("the same import again: %v, changes %+v", errs, again.Changes())
 			}
-			releases = l.now
+			releases = l.current
 		}
 	})
 }
@@ -148,10 +148,10 @@ func TestImportRestores(t *testing.T) {
 		l := NewLineage(weather, nil)
 		_, _ = l.Import(rapid.SliceOfN(rapid.Custom(drawRecorded), 1, 8).Draw(t, "in"), epoch)
 		for i := range rapid.IntRange(0, 4).Draw(t, "changes") {
-			version := rapid.SampledFrom(l.now).Draw(t, "changed").Version
+			version := rapid.SampledFrom(l.current).Draw(t, "changed").Version
 			_, _ = l.SetStatus(version, StatusUpdate{status: drawStatuses().Draw(t, "status")}, epoch.Add(time.Duration(i)*time.Hour))
 		}
-		shuffled := rapid.Permutation(l.now).Draw(t, "shuffled")
+		shuffled := rapid.Permutation(l.current).Draw(t, "shuffled")
 		got, _ := NewLineage(weather, nil).Import(shuffled, epoch.Add(100*time.Hour))
 		if !slices.Equal(got, shuffled) {
 			t.Fatalf("%+v came in as %+v", shuffled, got)
@@ -173,12 +173,12 @@ func drawRecorded(t *rapid.T) Release {
 }
 
 func requireOneLatest(t *rapid.T, l *Lineage) {
-	latest := slices.DeleteFunc(slices.Clone(l.now), func(r Release) bool { return !r.Latest })
-	if len(l.now) > 0 && len(latest) != 1 {
-		t.Fatalf("%d versions are latest in %+v", len(latest), l.now)
+	latest := slices.DeleteFunc(slices.Clone(l.current), func(r Release) bool { return !r.Latest })
+	if len(l.current) > 0 && len(latest) != 1 {
+		t.Fatalf("%d versions are latest in %+v", len(latest), l.current)
 	}
 	times := make(map[time.Time]bool)
-	for _, r := range l.now {
+	for _, r := range l.current {
 		if Outranks(r, latest[0]) {
 			t.Fatalf("%+v outranks the latest %+v", r, latest[0])
 		}

@@ -65,7 +65,7 @@ func TestPublishConflicts(t *testing.T) {
 func TestReplaceMovesTheUpdateTimeOnly(t *testing.T) {
 	t.Parallel()
 	l := publishedLineage(t, "1.0.0", "2.0.0")
-	before := l.before[0]
+	before := l.stored[0]
 	got, err := l.Replace(Version{"1.0.0"}, epoch.Add(time.Hour))
 	before.UpdatedAt = epoch.Add(time.Hour)
 	if err != nil || got != before {
@@ -137,10 +137,10 @@ func TestSetStatus(t *testing.T) {
 	}
 	l := publishedLineage(t, "1.0.0")
 	for i, s := range steps {
-		now, before := epoch.Add(time.Duration(i+1)*time.Hour), l.now[0]
+		now, before := epoch.Add(time.Duration(i+1)*time.Hour), l.current[0]
 		got, err := l.SetStatus(Version{"1.0.0"}, s.update, now)
 		if s.unchanged {
-			if !fault.Is(err, fault.Invalid) || l.now[0] != before {
+			if !fault.Is(err, fault.Invalid) || l.current[0] != before {
 				t.Errorf("step %d: %v, want the fault and nothing changed", i, err)
 			}
 			continue
@@ -162,7 +162,7 @@ func TestSetStatusAll(t *testing.T) {
 	if _, err := l.SetStatus(Version{"2.0.0"}, StatusUpdate{StatusDeleted, ""}, epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	l = NewLineage(weather, l.now)
+	l = NewLineage(weather, l.current)
 	got, err := l.SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch.Add(2*time.Hour))
 	if err != nil || len(got) != 2 || got[0].Version.value != "3.0.0" || got[1].Version.value != "1.0.0" || !got[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want 3.0.0, which is latest, and 1.0.0", got, err)
@@ -183,7 +183,7 @@ func TestMovedFlagIsNotReturned(t *testing.T) {
 	if _, err := l.Delete(Version{"2.0.0"}, epoch); err != nil {
 		t.Fatal(err)
 	}
-	l = NewLineage(weather, l.now)
+	l = NewLineage(weather, l.current)
 	got, err := l.SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch)
 	if err != nil || len(got) != 1 || got[0].Version.value != "1.0.0" || got[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want 1.0.0 alone", got, err)
@@ -219,22 +219,22 @@ func TestOneIsLatest(t *testing.T) {
 				t.Fatalf("after %v there are changes %+v, want none", err, l.Changes())
 			}
 			requireSound(t, releases, l)
-			releases = l.now
+			releases = l.current
 		}
 	})
 }
 
 func requireSound(t *rapid.T, before []Release, l *Lineage) {
-	latest := slices.DeleteFunc(slices.Clone(l.now), func(r Release) bool { return !r.Latest })
-	if len(l.now) > 0 && len(latest) != 1 {
-		t.Fatalf("%d versions are latest in %+v", len(latest), l.now)
+	latest := slices.DeleteFunc(slices.Clone(l.current), func(r Release) bool { return !r.Latest })
+	if len(l.current) > 0 && len(latest) != 1 {
+		t.Fatalf("%d versions are latest in %+v", len(latest), l.current)
 	}
-	for i, r := range l.now {
+	for i, r := range l.current {
 		if Outranks(r, latest[0]) {
 			t.Fatalf("%+v outranks the latest %+v", r, latest[0])
 		}
-		if i > 0 && !r.PublishedAt.After(l.now[i-1].PublishedAt) {
-			t.Fatalf("%+v was not published after %+v", r, l.now[i-1])
+		if i > 0 && !r.PublishedAt.After(l.current[i-1].PublishedAt) {
+			t.Fatalf("%+v was not published after %+v", r, l.current[i-1])
 		}
 		if i < len(before) && r != before[i] && !r.UpdatedAt.After(before[i].UpdatedAt) {
 			t.Fatalf("%+v changed into %+v without a later update time", before[i], r)
@@ -265,7 +265,7 @@ func latestOf(t *rapid.T, versions []string) string {
 			t.Fatal(err)
 		}
 	}
-	return l.now[slices.IndexFunc(l.now, func(r Release) bool { return r.Latest })].Version.value
+	return l.current[slices.IndexFunc(l.current, func(r Release) bool { return r.Latest })].Version.value
 }
 
 func publishedLineage(t *testing.T, versions ...string) *Lineage {
@@ -276,5 +276,5 @@ func publishedLineage(t *testing.T, versions ...string) *Lineage {
 			t.Fatal(err)
 		}
 	}
-	return NewLineage(weather, l.now)
+	return NewLineage(weather, l.current)
 }

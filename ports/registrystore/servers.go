@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// ServerReader reads published versions. Each method sees one consistent state of the store. If deleted
-// is false, versions with the status deleted are treated as missing.
+// ServerReader reads published versions. Each method sees one consistent state of the store. If
+// deleted is false, versions with the status deleted are treated as missing.
 type ServerReader interface {
-	// List returns a page of the records that the query selects, ordered by name, then version, both
-	// bytewise.
+	// List returns a page of the records that the query selects, ordered by the bytes of the name and
+	// then of the version.
 	List(ctx context.Context, q Query) (Page, error)
 	// Versions returns a page of the versions of a server, newest publication first. For an unknown
 	// server the page is empty.
@@ -28,18 +28,18 @@ type ServerReader interface {
 // ServerWriter changes the versions of a server. Both methods must be called inside one transaction
 // (ports/transaction), Lock first.
 type ServerWriter interface {
-	// Lock returns the releases of a server, oldest publication first. Other transactions that lock the
-	// same server wait until this one ends. A name without releases can be locked too.
+	// Lock returns the releases of a server, oldest publication first. Other transactions that lock
+	// the same server wait until this one ends. A name without releases can be locked too.
 	Lock(ctx context.Context, name registry.Name) ([]registry.Release, error)
-	// Save stores changes of the server that Lock locked, in any order. Whatever the caller does, the
-	// store guarantees:
-	//   - a version exists once;
+	// Save stores changes of the server that Lock locked, in any order. The store itself enforces
+	// these rules, and Save returns fault.Conflict, with the name of the rule, for a change that
+	// breaks one:
+	//   - a version exists only once;
 	//   - at most one version of a server is latest at any moment;
-	//   - if unique remote URLs are configured, no document is stored with, and no version leaves the
-	//     status deleted for, a URL of a version of another server that is not deleted. Changes of
-	//     other kinds do not check URLs, so that servers which shared one before the rule was turned on
-	//     can still be changed (contract R-32).
-	// It returns fault.Conflict, with the name of the rule, for a change that breaks one of these.
+	//   - if unique remote URLs are configured, no remote URL belongs to versions of two servers that
+	//     are not deleted (contract R-32). Save checks this only for a change that stores a document
+	//     or restores a deleted version, so that servers that shared a URL before the rule was turned
+	//     on can still be changed otherwise.
 	Save(ctx context.Context, changes []Change) error
 }
 
@@ -50,19 +50,21 @@ type Change struct {
 	Remotes  []registry.RemoteURL // of Document; ignored when Document is nil
 }
 
-// Page is a part of a listing. The store adds records until the page has the maximum number of records,
-// or its documents have the maximum number of bytes. A page therefore has at least one record, if there
-// is any, and exceeds the bytes by at most one document.
+// Page is a part of a listing. The store adds records until the page has the maximum number of
+// records, or its documents have the maximum number of bytes, which the last document may exceed.
+// Unless EndName is set, a page has at least one record if the query selects any.
 type Page struct {
 	Records []registry.Record
 	More    bool // there may be records after the page
-	// EndName and EndVersion are set when the store ends a page early, perhaps without a record, because
-	// it would have to read too many records that do not match: for a search or a listing of updates on
-	// a store with thousands of servers. If they are empty, the page ends with its last record.
+	// EndName and EndVersion are the last position that the store has read, if it ended the page
+	// early, possibly without any record. It does so when it would have to read too many records that
+	// do not match, for a search or a listing of updates among thousands of servers. If they are
+	// empty, the page ends with its last record.
 	EndName, EndVersion string
 }
 
-// End returns the name and version after which the next page begins. The page must have More.
+// End returns the name and version after which the next page begins. It must be called only if More
+// is true.
 func (p Page) End() (name, version string) {
 	if p.EndName != "" {
 		return p.EndName, p.EndVersion
@@ -71,7 +73,8 @@ func (p Page) End() (name, version string) {
 	return last.Name.String(), last.Version.String()
 }
 
-// Query selects a page of the listing (contract R-11). A zero field does not restrict the selection.
+// Query selects a page of the listing (contract R-11). Fields from Search to LatestOnly do not
+// restrict the selection if they are zero.
 type Query struct {
 	AfterName    string // the page begins after this name and version
 	AfterVersion string
@@ -79,7 +82,7 @@ type Query struct {
 	Bytes        int // maximum size of the documents; 0 for no maximum
 
 	Search       string    // substring of the name; ASCII letters match in either case
-	UpdatedSince time.Time // exclusive
+	UpdatedSince time.Time // only versions updated after this; zero for all
 	Version      registry.Version
 	LatestOnly   bool
 	Deleted      bool // include deleted versions

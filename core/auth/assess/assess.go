@@ -14,26 +14,26 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// How far back risk looks (contract ).
+// The periods before a sign-in whose events count (contract ).
 const (
-	FailureSpan = 15 * time.Minute
-	ShortSpan   = time.Minute
-	LongSpan    = 5 * time.Minute
+	FailureSpan = 15 * time.Minute // of failed sign-ins
+	ShortSpan   = time.Minute      // of sessions
+	LongSpan    = 5 * time.Minute  // of sessions
 )
 
-// HistorySessions is the greatest number of sessions that habits are learnt from. The newest are
-// used.
+// HistorySessions is the maximum number of sessions from which a person's habits are learnt: the
+// newest ones.
 const HistorySessions = 50
 
-// SignInHistory returns what a person did before. Live sign-ins read the database, replays what
-// they have replayed so far.
+// SignInHistory returns what a person did before. For live sign-ins it reads the database, for
+// replays the sign-ins that were replayed so far.
 type SignInHistory interface {
 	// FailedSince counts the person's failed sign-ins after a time.
 	FailedSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 	// SessionsSince counts the sessions that the person made after a time, ended ones too.
 	SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
-	// Stays returns where the person's last HistorySessions sessions at LIMITED_TRUST or above were
-	// begun, newest first. Of several sessions at one address, the newest suffices.
+	// SignInPlaces returns where and when the person's last HistorySessions sessions at LIMITED_TRUST
+	// or above began, newest first. It may leave out all but the newest session of an address.
 	SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.SignInPlace, error)
 }
 
@@ -48,7 +48,7 @@ type Config struct {
 	Binding trust.Binding
 }
 
-// Ports are where the signals come from.
+// Ports are the sources of the signals.
 type Ports struct {
 	History    SignInHistory
 	Geography  signals.Geography
@@ -71,8 +71,8 @@ type SignIn struct {
 	Address netip.Addr
 	Device  trust.Device // as it was before this sign-in
 
-	// Confirmed is set if a second factor confirms the device. The score uses the device as it was,
-	// the cap of the level treats it as confirmed.
+	// Confirmed reports that this sign-in confirms the device by a second factor. The score does not
+	// depend on it, but the trust level is capped as for a confirmed device.
 	Confirmed bool
 }
 
@@ -109,11 +109,11 @@ func (a *Assessor) Assess(ctx context.Context, v SignIn) (Verdict, error) {
 	}
 	s.Sessions.LastMinute, s.Sessions.LastFiveMinutes = s.Sessions.LastMinute-ahead, s.Sessions.LastFiveMinutes-ahead
 	if s.Location.State == risk.Known {
-		stays, err := history.SignInPlaces(ctx, v.User)
+		places, err := history.SignInPlaces(ctx, v.User)
 		if err != nil {
 			return Verdict{}, err
 		}
-		s.History = risk.BuildHistory(stays)
+		s.History = risk.BuildHistory(places)
 	}
 	return a.newVerdict(s, v.Confirmed), nil
 }

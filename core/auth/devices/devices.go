@@ -41,8 +41,8 @@ type Service struct {
 // New returns a service.
 func New(p Ports) *Service { return &Service{ports: p} }
 
-// ListDevices returns one page of the caller's devices, including revoked ones, last seen first, and
-// the total number. It returns the error of auth.PageRequest.Validate for a page out of range.
+// ListDevices returns one page of the caller's devices, including revoked ones, last seen first,
+// and the total number. It returns the error of auth.PageRequest.Validate for a page out of range.
 func (s *Service) ListDevices(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (devices []auth.Device, total int, err error) {
@@ -52,8 +52,8 @@ func (s *Service) ListDevices(
 	return s.ports.Devices.List(ctx, caller.UserID, page)
 }
 
-// ListSessions returns one page of the caller's active sessions, newest first, and the total number. It
-// returns the error of auth.PageRequest.Validate for a page out of range.
+// ListSessions returns one page of the caller's active sessions, newest first, and the total
+// number. It returns the error of auth.PageRequest.Validate for a page out of range.
 func (s *Service) ListSessions(
 	ctx context.Context, caller auth.Session, page auth.PageRequest,
 ) (sessions []auth.Session, total int, err error) {
@@ -71,11 +71,11 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 	return page.Validate()
 }
 
-// SetTrust sets the trust status of a device of the caller. TRUSTED raises no session: it counts at the
-// next login on the device, if the device is confirmed and has its token. UNTRUSTED lowers the
-// active sessions on the device to LIMITED_TRUST at once, including the caller's. The error is
-// fault.Forbidden with code access_denied for a device of another person, and fault.NotFound if the
-// device does not exist.
+// SetTrust sets the trust status of a device of the caller. TRUSTED does not change active
+// sessions: it has an effect at the next login on the device, if the device is confirmed and the
+// login sends its token. UNTRUSTED lowers the active sessions on the device to LIMITED_TRUST at
+// once, including the caller's. The error is fault.Forbidden with code access_denied for a device
+// of another person, and fault.NotFound if the device does not exist.
 func (s *Service) SetTrust(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
@@ -96,8 +96,8 @@ func (s *Service) SetTrust(
 		}
 		details := map[string]any{"previousTrustStatus": string(before)}
 		if status == auth.DeviceUntrusted {
-			// The row of the device is locked, so that a login or a step-up on it comes before this
-			// or after it.
+			// The row of the device is locked until the transaction ends, so no login or step-up on
+			// the device can raise a session in the meantime.
 			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
 			if lowered, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
 				return err
@@ -118,20 +118,21 @@ func (s *Service) SetTrust(
 
 // Revoke revokes a device, ends its sessions and removes its tokens. It returns the number of ended
 // sessions, which is 0 if the device was revoked before (contract A-39). The errors are those of
-// Mark.
+// SetTrust.
 func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error) {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err
 	}
-	ended, again, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
-	if err == nil && !again {
+	ended, alreadyRevoked, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
+	if err == nil && !alreadyRevoked {
 		s.notifyOwner(notices.DeviceRevoked, caller)
 	}
 	return ended, err
 }
 
-// notifyOwner sends the caller a notice of a change, if the session of the caller has proved no
-// more than a password.
+// notifyOwner sends the caller a notice of a change. It sends none if the caller's session is at
+// LIMITED_TRUST or above: below that, somebody who knows only the password may have made the
+// change.
 func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
 	if caller.TrustLevel.Admits(auth.LimitedTrust) {
 		return
@@ -141,8 +142,8 @@ func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
 	})
 }
 
-// changeActor is the owner of a changed device and the session of the change. The session is empty
-// if an operator changes the device.
+// changeActor is the owner of a changed device, and the owner's session in which the device was
+// changed. The session is empty if an operator changed the device.
 type changeActor struct {
 	user    auth.UserID
 	session auth.SessionID
@@ -150,16 +151,16 @@ type changeActor struct {
 
 // revokeDevice revokes a device. It returns the number of ended sessions, and whether the device
 // was revoked before.
-func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.DeviceID) (count int, again bool, err error) {
+func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.DeviceID) (count int, alreadyRevoked bool, err error) {
 	var ended []auth.SessionID
 	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		var device auth.Device
-		again = false
+		alreadyRevoked = false
 		err := s.updateDevice(ctx, by.user, id, func(d *auth.Device) {
-			again, d.Revoked = d.Revoked, true
+			alreadyRevoked, d.Revoked = d.Revoked, true
 			device = *d
 		})
-		if err != nil || again {
+		if err != nil || alreadyRevoked {
 			ended = nil
 			return err
 		}
@@ -177,14 +178,14 @@ func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.Devi
 		return 0, false, err
 	}
 	s.ports.Cache.Drop(ctx, ended...)
-	return len(ended), again, nil
+	return len(ended), alreadyRevoked, nil
 }
 
-// updateDevice calls alter with a stored device. It returns fault.Forbidden if the device belongs
-// to another person, and fault.NotFound if it does not exist.
-func (s *Service) updateDevice(ctx context.Context, of auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
+// updateDevice calls alter with a stored device and stores the result. It returns fault.Forbidden
+// if the device belongs to another person, and fault.NotFound if it does not exist.
+func (s *Service) updateDevice(ctx context.Context, owner auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
 	err := s.ports.Devices.Update(ctx, id, func(d *auth.Device) error {
-		if d.UserID != of {
+		if d.UserID != owner {
 			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the device belongs to somebody else")
 		}
 		alter(d)

@@ -30,15 +30,15 @@ type Login struct {
 
 // loginAttempt is a login that is being processed.
 type loginAttempt struct {
-	account      auth.Account // only a decoy ID if the account is unknown or disabled
+	account      auth.Account // if the account is unknown or disabled, only its ID is set, to a decoy
 	accountKnown bool
 	identity     auth.DeviceIdentity
-	device       auth.Device // the zero value if the account has no device of that identity
-	deviceProven bool        // the request has the device's token, or no token is required
-	subject      auth.LockoutKey
-	secondStep   bool        // this is the second step, VerifyMFA
-	factor       auth.Factor // the second factor that was accepted
-	newDevice    bool        // this login has created the device
+	device       auth.Device     // the zero value if the account has no device of that identity
+	deviceProven bool            // the request has the device's token, or no token is required
+	subject      auth.LockoutKey // failures are counted for it; empty if they are not counted
+	secondStep   bool            // this is the second step, VerifyMFA
+	factor       auth.Factor     // the second factor that was accepted
+	newDevice    bool            // this login has created the device
 }
 
 // userID returns the user ID for the audit log. It is empty if the account is not known.
@@ -71,8 +71,8 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	return s.withLockout(ctx, in.Origin, &attempt, func() (Result, error) { return s.attemptLogin(ctx, in, &attempt) })
 }
 
-// withLockout calls try unless the subject is locked, and counts a failure if try reports a wrong
-// password or code. A success is not counted, see package lockout.
+// withLockout calls try unless the subject of the attempt is locked, and counts a failure if try
+// reports a wrong password or code. It does not count a success; see package lockout.
 func (s *Service) withLockout(ctx context.Context, from Origin, attempt *loginAttempt, try func() (Result, error)) (Result, error) {
 	err := s.guard.Check(ctx, attempt.subject)
 	if err == nil {
@@ -84,8 +84,8 @@ func (s *Service) withLockout(ctx context.Context, from Origin, attempt *loginAt
 	return Result{}, s.handleFailure(ctx, from, attempt, err)
 }
 
-// maxVerifications is how often a login verifies its password if the stored hash changes in the
-// meantime.
+// maxVerifications is the maximum number of hashes that a login verifies its password against. It
+// verifies more than one only if the stored hash changes in the meantime.
 const maxVerifications = 3
 
 // attemptLogin checks the password and, if it is right, completes the login. If the stored hash has
@@ -110,7 +110,7 @@ func (s *Service) attemptLogin(ctx context.Context, in Login, attempt *loginAtte
 }
 
 // findAccount returns a login attempt with its account and device. It makes the same reads whether
-// or not the account exists.
+// or not the account exists, so that its duration does not reveal that.
 func (s *Service) findAccount(ctx context.Context, in Login) (loginAttempt, error) {
 	attempt := loginAttempt{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
 	account, err := s.ports.Accounts.ByEmail(ctx, in.Email)
@@ -220,9 +220,9 @@ func isLocked(err error) bool { return faultCode(err) == auth.CodeAccountLocked 
 // stepMFA is the detail "step" of audit events of the second step of a login.
 const stepMFA = "mfa"
 
-// handleFailure returns the error to send for a login that failed with why. If a password or code
-// was wrong, it first counts the failure, unless the attempt has no subject; the result may then be
-// the error of a lock. It writes refused logins to the audit log.
+// handleFailure returns the error to send for a login that failed with why. It counts a wrong
+// password or code, unless the attempt has no subject, and returns the error of the lock instead of
+// why if the subject is locked already. It writes refused logins to the audit log.
 func (s *Service) handleFailure(ctx context.Context, from Origin, attempt *loginAttempt, why error) error {
 	if isWrongSecret(why) && attempt.subject != "" {
 		err := s.recordFailure(ctx, from, attempt, why)
@@ -243,17 +243,18 @@ func (s *Service) handleFailure(ctx context.Context, from Origin, attempt *login
 	return why
 }
 
-// recordFailure counts a failure and writes it to the audit log, with the lock if it led to one, in
-// one transaction. It returns the error of a lock if the subject was already locked.
+// recordFailure counts a failure and writes it to the audit log, in one transaction. If the failure
+// locks the subject, it also writes the lock to the audit log and notifies the person. It returns
+// the error of a lock if the subject was already locked.
 func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *loginAttempt, why error) error {
-	var filled, unrecorded bool
+	var nowLocked, unrecorded bool
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
 		unrecorded = false // a retried transaction begins anew
-		if filled, err = s.guard.Fail(ctx, attempt.subject); err != nil {
+		if nowLocked, err = s.guard.Fail(ctx, attempt.subject); err != nil {
 			return err
 		}
 		entries := []audit.Entry{refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))}
-		if filled {
+		if nowLocked {
 			entries = append(entries, refusalEntry(auth.SuspiciousActivity, from, attempt, auth.CodeAccountLocked))
 		}
 		err = s.ports.Trail.Record(ctx, entries...)
@@ -261,10 +262,10 @@ func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *login
 		return err
 	})
 	if unrecorded { // guesses are limited even if the audit log fails
-		_, counted := s.guard.Fail(ctx, attempt.subject)
-		return errors.Join(err, counted)
+		_, countErr := s.guard.Fail(ctx, attempt.subject)
+		return errors.Join(err, countErr)
 	}
-	if err == nil && filled && attempt.accountKnown {
+	if err == nil && nowLocked && attempt.accountKnown {
 		s.notifyPerson(notices.SignInLocked, from, attempt)
 	}
 	return err
@@ -284,9 +285,9 @@ func refusalEntry(kind auth.EventType, from Origin, attempt *loginAttempt, reaso
 // notifyPerson sends the person a notice about a sign-in. It must be called after the event is
 // stored.
 func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttempt) {
-	kind := parseUserAgent(from.Device.UserAgent())
+	agent := parseUserAgent(from.Device.UserAgent())
 	s.ports.Notices.Notify(notices.Event{
-		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: kind.browser, OS: kind.os,
+		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: agent.browser, OS: agent.os,
 	})
 }
 
@@ -308,11 +309,11 @@ func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *login
 		if err := s.checkAccountState(ctx, attempt); err != nil {
 			return err
 		}
-		due, err := s.needsSecondFactor(ctx, from, attempt, now)
+		mfaRequired, err := s.needsSecondFactor(ctx, from, attempt, now)
 		if err != nil {
 			return err
 		}
-		if due {
+		if mfaRequired {
 			r = Result{UserID: attempt.account.ID, MFARequired: true}
 			return s.newPendingLogin(ctx, from, attempt, now)
 		}
@@ -345,8 +346,8 @@ func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginA
 // has.
 var errHashChanged = errors.New("the password hash was changed")
 
-// checkAccountState returns an error if the account is disabled or locked. It locks the row of the
-// account for the transaction, so that a change of its state comes before or after this login. If
+// checkAccountState returns an error if the account is disabled, or locked by an operator. It locks
+// the row of the account until the transaction ends, so that the state cannot change during it. If
 // the verified hash was replaced, it sets the new hash in the attempt and returns errHashChanged.
 func (s *Service) checkAccountState(ctx context.Context, attempt *loginAttempt) error {
 	locked := false
@@ -365,9 +366,11 @@ func (s *Service) checkAccountState(ctx context.Context, attempt *loginAttempt) 
 		attempt.account.MFA = a.MFA
 		return nil
 	})
-	if locked { // the response reveals that the password was right
-		if full := s.guard.Check(ctx, attempt.subject); full != nil {
-			return full
+	if locked {
+		// The error of an operator's lock reveals that the password was right. After too many
+		// failures it must not: then the error is that of the failures.
+		if lockoutErr := s.guard.Check(ctx, attempt.subject); lockoutErr != nil {
+			return lockoutErr
 		}
 		return err
 	}

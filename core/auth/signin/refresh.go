@@ -18,11 +18,11 @@ import (
 // changes the trust level of the session.
 //
 // A refresh token is valid once. If a spent token of any generation is used again, all sessions of
-// the person end, and the error is fault.Forbidden with code access_denied (contract A-25). Of two
-// simultaneous refreshes with one token one succeeds. The other cannot be distinguished from that
-// of a thief and is a replay too, so the session that the first one renewed also ends. Clients that
-// cannot avoid repeats need RefreshReuseGrace: within it, a repeat gets the same successor, as long
-// as the successor is unspent.
+// the person end, and the error is fault.Forbidden with code access_denied (contract A-25). This
+// includes a client that sends one token twice at the same time: the first request succeeds, but
+// the second cannot be distinguished from that of a thief, and ends the renewed session too.
+// Clients that cannot avoid repeated requests need RefreshReuseGrace: during that time, a repeated
+// request gets the same new token again, if that one is not spent yet.
 //
 // The error is fault.Unauthenticated with code invalid_token if the token is unknown or its session
 // has ended, and with code token_expired if the session has expired.
@@ -88,8 +88,8 @@ func (s *Service) rotateToken(ctx context.Context, x *refreshExchange, id auth.S
 		if err := checkRefreshable(stored, x.now); err != nil {
 			return err
 		}
-		if most := x.now.Add(s.config.RefreshTokenMaxAge); stored.MaxExpiresAt.After(most) {
-			stored.MaxExpiresAt = most // written by an instance whose clock was ahead, or with another setting
+		if latest := x.now.Add(s.config.RefreshTokenMaxAge); stored.MaxExpiresAt.After(latest) {
+			stored.MaxExpiresAt = latest // written by an instance whose clock was ahead, or with another setting
 		}
 		stored.ExpiresAt = x.now.Add(s.config.RefreshTokenTTL)
 		if stored.ExpiresAt.After(stored.MaxExpiresAt) {
@@ -114,7 +114,8 @@ func (s *Service) rotateToken(ctx context.Context, x *refreshExchange, id auth.S
 }
 
 // successorToken returns the token that replaces secret. With a grace period it is derived from
-// secret with a key, so that a repeat gets the same token although only hashes are stored.
+// secret with a key, so that a repeated
+// request gets the same token although only hashes are stored.
 // Otherwise it is random.
 func (s *Service) successorToken(secret auth.RefreshSecret) auth.RefreshSecret {
 	if s.config.RefreshReuseGrace == 0 {
@@ -167,7 +168,7 @@ func (s *Service) endReplayedSessions(ctx context.Context, x *refreshExchange, s
 		return err
 	}
 	if len(ended) == 0 {
-		return errRefreshToken() // another replay was faster
+		return errRefreshToken() // a simultaneous replay has ended them already
 	}
 	x.replayed, x.ended, x.session = true, ended, *session
 	return s.ports.Trail.Record(ctx, audit.Entry{

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Passed is the result of a right code.
+// Passed is the result of a verification whose code was right.
 type Passed struct {
 	TrustLevel  auth.TrustLevel
 	DeviceToken auth.DeviceSecret // the new token of the device (contract A-37)
@@ -19,11 +19,12 @@ type Passed struct {
 // Verify checks a code against a challenge. The right code raises the session of the challenge to
 // FULL_TRUST, confirms its device and returns a new device token (contract A-43).
 //
-// It returns fault.Invalid with code invalid_input if the challenge is unknown, used, expired or
-// void, or its session has ended; fault.Unauthenticated with code invalid_otp for a wrong code;
-// fault.Exhausted with code rate_limit_exceeded and the detail retryAfter, until the challenge
-// expires, if no attempt is left, for any code. Each attempt is counted while the challenge is
-// locked, so concurrent guesses get no more attempts (contract A-42).
+// The error is fault.Invalid with code invalid_input if the challenge is unknown, used, expired or
+// void, or its session has ended. It is fault.Unauthenticated with code invalid_otp if the code is
+// wrong. If no attempt is left, it is fault.Exhausted with code rate_limit_exceeded, even for the
+// right code; its detail retryAfter is the time until the challenge expires. Each attempt is
+// counted while the row of the challenge is locked, so concurrent guesses get no extra attempts
+// (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
 	var t verification
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
@@ -49,8 +50,8 @@ type verification struct {
 	challenge auth.Challenge
 	session   auth.Session
 	passed    Passed
-	refusal   error // the error to return although the transaction is committed
-	reason    string
+	refusal   error  // the error to return although the transaction is committed
+	reason    string // the reason of the refusal in the audit log
 }
 
 // verifyCode counts one attempt and handles its result.
@@ -63,7 +64,9 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 		case c.Attempts >= s.config.Attempts:
 			t.refusal, t.reason = s.errNoAttemptLeft(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
 		case c.Method == auth.AuthenticatorApp:
-			countAttempt(c, false) // counted first, because the code must not be checked while the challenge is locked
+			// The code must not be checked while the challenge is locked. Until
+			// verifyAuthenticator has checked it, the attempt counts as wrong.
+			countAttempt(c, false)
 		default:
 			right = s.isCode(c, t.code)
 			countAttempt(c, right)
@@ -98,7 +101,7 @@ func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (rig
 		return false, err
 	}
 	return true, s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
-		c.Attempts--
+		c.Attempts-- // verifyCode has counted the attempt as wrong
 		countAttempt(c, true)
 		return nil
 	})
@@ -143,8 +146,8 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	}))
 }
 
-// recordFailure records a failed attempt: a wrong code, or any code if the challenge is closed or
-// no attempt is left.
+// recordFailure writes a failed attempt to the audit log: a wrong code, or any code if the
+// challenge is closed or has no attempt left. For a wrong code it also sets the refusal.
 func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 	var err error
 	if t.session, err = s.ports.Sessions.Get(ctx, t.challenge.SessionID); err != nil {

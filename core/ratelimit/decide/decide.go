@@ -19,8 +19,9 @@ import (
 // configuration is in force (contract L-26).
 const CodeNoConfiguration fault.Code = "no_configuration"
 
-// Rules returns the rules in force, or nil before a first configuration.
+// Rules holds the rules in force.
 type Rules interface {
+	// Current returns the rules in force, or nil before a first configuration.
 	Current() *ruleset.Set
 }
 
@@ -28,7 +29,7 @@ type Rules interface {
 type Ports struct {
 	Rules    Rules
 	Counters counter.Store
-	// Local counts while Counters fails, with FailLocal; nil otherwise.
+	// Local counts the hits while Counters fails. Only FailLocal uses it, and requires it.
 	Local counter.Store
 	// OverLimit caches the counters that Counters reported over their limits; optional
 	// (LOCAL_CACHE_SIZE_IN_BYTES).
@@ -43,10 +44,11 @@ type Decider struct {
 	config Config
 	ports  Ports
 	stats  Stats
+	// series holds the statistics of single values and of overrides.
 	series *seriesTable
 	// unknown counts descriptors in domains that the configuration does not have.
 	unknown *seriesTable
-	works   sync.Pool
+	works   sync.Pool // of *work, for reuse by later calls
 }
 
 // New returns a Decider, or an error that says what is wrong with the configuration.
@@ -63,9 +65,9 @@ func (d *Decider) Stats() *Stats { return &d.stats }
 // Decide counts the request's hits and returns whether they are within their limits. A request over
 // a limit is an answer, not an error. Decide does not keep the request.
 //
-// Errors: fault.Invalid for an empty domain or descriptor list, an override without a unit, or too
-// many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and without a
-// code when the store fails and Config.FailureMode is FailError.
+// Errors: fault.Invalid for an empty domain or descriptor list, an override of an unknown unit, or
+// too many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and
+// without a code when the store fails and Config.FailureMode is FailError.
 func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 	set, err := d.rulesFor(r)
 	if err != nil {
@@ -77,15 +79,16 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 	d.findTargets(w, set)
 	d.buildHits(w)
 	d.skipKnownOver(w)
+	// A descriptor that adds no hits to a limit of zero is over it, whatever the store returns.
 	w.countNothing = d.config.StopWhenOver && w.checksZeroLimit()
 	if err := d.countHits(ctx, w); err != nil {
 		return ratelimit.Decision{}, err
 	}
-	made := d.makeDecision(w)
+	decision := d.makeDecision(w)
 	if d.ports.Observer != nil {
-		d.notifyObserver(ctx, w, set, made)
+		d.notifyObserver(ctx, w, set, decision)
 	}
-	return made, nil
+	return decision, nil
 }
 
 // rulesFor checks the request and returns the rules in force.

@@ -14,7 +14,8 @@ type Options struct {
 	MergeDomains bool
 	// QuotaMode puts every rule in quota mode.
 	QuotaMode bool
-	// Previous is the set in force so far: rules whose path stays keep their statistics. Optional.
+	// Previous is the set in force so far, or nil. A rule with the same domain and path as a rule of
+	// Previous keeps its statistics.
 	Previous *Set
 }
 
@@ -42,16 +43,17 @@ func Compile(sources []Source, o Options) (*Set, error) {
 	return c.set, nil
 }
 
+// compiler is the state of one call of Compile.
 type compiler struct {
 	options  Options
 	set      *Set
-	declared map[ratelimit.Domain]Position
-	hits     map[seriesKey]*ratelimit.Hits
-	roots    map[ratelimit.Domain]nameCounts // of the first level, which several sources may share
+	declared map[ratelimit.Domain]Position   // where each domain was named first
+	hits     map[seriesKey]*ratelimit.Hits   // the statistics of rules, at first those of Previous
+	roots    map[ratelimit.Domain]nameCounts // the first level of each domain, from all its sources
 	faults   Faults
 }
 
-// nameCounts is how many descriptors of one level have each name in statistics.
+// nameCounts counts the descriptors of one level by their name in statistics.
 type nameCounts map[string]int
 
 func (n nameCounts) countNames(list []Descriptor) {
@@ -73,13 +75,14 @@ type seriesKey struct {
 	path   string
 }
 
-// levelPath is the path of levels from the domain to a descriptor.
+// levelPath is the path of levels from the domain to a descriptor. Each slice has one element for
+// each level.
 type levelPath struct {
 	domain ratelimit.Domain
-	levels []string
-	shared []string
-	open   []bool // the level matches several values, and they share no counter
-	valued []bool // value_to_metric
+	levels []string // names in statistics
+	shared []string // the pattern of share_threshold; empty without
+	open   []bool   // the level matches several values, each with a counter of its own
+	valued []bool   // the level is open and has value_to_metric
 }
 
 // inheritHits takes over the statistics of the previous set.
@@ -101,7 +104,7 @@ func (c *compiler) compileSource(s *Source) {
 	c.faults = append(c.faults, s.Faults...)
 	domain := ratelimit.Domain(s.Domain.Value)
 	switch first, twice := c.declared[domain]; {
-	case domain == "" && s.Unread:
+	case domain == "" && s.Unread: // s.Faults has the reason
 	case domain == "":
 		c.addFault(cmp.Or(s.Domain.At, s.At), "domain must not be empty")
 	case twice && !c.options.MergeDomains:
@@ -118,7 +121,8 @@ func (c *compiler) compileSource(s *Source) {
 	c.compileChildren(root, s.Descriptors, levelPath{domain: domain}, c.rootNames(domain))
 }
 
-// compileChildren compiles the descriptors below a node; taken are the names of that level.
+// compileChildren compiles the descriptors below a node. above is the path to that node; taken
+// counts the names of the descriptors.
 func (c *compiler) compileChildren(parent *node, list []Descriptor, above levelPath, taken nameCounts) {
 	for i := range list {
 		d := &list[i]
@@ -176,9 +180,10 @@ func (n *node) addChild(d *Descriptor, child *node) bool {
 	}
 }
 
-// appendLevel returns the path to a descriptor. Its last level is the statName of the descriptor.
-// If another descriptor of the level has that name too, it is the key with the whole pattern of
-// share_threshold, which keeps their series apart.
+// appendLevel returns the path t extended by the level of a descriptor. The level is named by the
+// statName of the descriptor. With share_threshold, it is named by the key and the whole pattern
+// instead if another descriptor of the level has the same statName, so that their statistics have
+// different names.
 func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 	name, shared := d.statName(), ""
 	if d.ShareThreshold {
@@ -196,8 +201,8 @@ func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 	return t
 }
 
-// statName returns the name of the descriptor in statistics: with share_threshold, the part of the
-// pattern before its first * is the value.
+// statName returns the name of the descriptor in statistics: key_value, or the key alone. With
+// share_threshold, the value in it is the part of the pattern before the first *.
 func (d *Descriptor) statName() string {
 	if !d.ShareThreshold {
 		return d.keyAndValue()

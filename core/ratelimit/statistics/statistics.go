@@ -12,10 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Rules are the rules in force and the counts of their loads. reload.Rules implements it.
+// Rules returns the rules in force and counts configurations. reload.Rules implements it.
 type Rules interface {
+	// Current returns the rules in force, or nil before a first configuration.
 	Current() *ruleset.Set
+	// Loaded returns how many configurations came into force.
 	Loaded() uint64
+	// Refused returns how many configurations were refused.
 	Refused() uint64
 }
 
@@ -31,11 +34,13 @@ type Options struct {
 	// WithoutRules leaves out the statistics of rules, of values and of unknown domains
 	// (DISABLE_STATS).
 	WithoutRules bool
-	// PeerNames lists store errors under their name in the Envoy service.
+	// PeerNames gives the counter of store errors the name that it has in the Envoy rate limit
+	// service, redis_error instead of store_error.
 	PeerNames bool
 }
 
-// Statistics are all statistics. They are safe for concurrent use.
+// Statistics lists the statistics of rules, of decisions and of calls. It is safe for concurrent
+// use.
 type Statistics struct {
 	rules   Rules
 	decider Decider
@@ -63,8 +68,8 @@ type Subject struct {
 	Hits   *ratelimit.Hits
 }
 
-// allSubjects returns an iterator over all subjects, in no order. The Hits of a rule may occur more
-// than once.
+// allSubjects returns an iterator over all subjects, in no order. Rules with the same path share
+// their Hits, so one Hits may occur in more than one subject.
 func (s *Statistics) allSubjects() iter.Seq[Subject] {
 	return func(yield func(Subject) bool) {
 		if s.options.WithoutRules {

@@ -28,22 +28,23 @@ type Query struct {
 	IncludeDeleted string
 }
 
-// filters are the validated parameters that a cursor contains.
+// filters are the validated parameters that select versions. A cursor contains those of its first
+// page.
 type filters struct {
 	search  string
-	since   time.Time // zero = all; whole microseconds, as the store has them
+	since   time.Time // zero = all; whole microseconds, like the times in the store
 	version string
 	deleted bool
 }
 
-// parseFilters validates the filters of a query without a cursor.
+// parseFilters validates the filters of a query. It ignores the cursor.
 func parseFilters(q Query) (filters, error) {
 	f := filters{search: q.Search, version: q.Version}
 	switch {
 	case !registry.IsText(q.Search):
-		return filters{}, invalid("search", "must be text without NUL")
+		return filters{}, invalidParameter("search", "must be text without NUL")
 	case !registry.IsText(q.Version):
-		return filters{}, invalid("version", "must be text without NUL")
+		return filters{}, invalidParameter("version", "must be text without NUL")
 	}
 	var err error
 	if f.deleted, err = parseFlag("include_deleted", q.IncludeDeleted); err != nil {
@@ -56,7 +57,7 @@ func parseFilters(q Query) (filters, error) {
 		return filters{}, err
 	}
 	if q.IncludeDeleted != "" && !f.deleted {
-		return filters{}, invalid("include_deleted", "must not be false together with updated_since, which always includes deleted versions")
+		return filters{}, invalidParameter("include_deleted", "must not be false together with updated_since, which always includes deleted versions")
 	}
 	f.deleted = true
 	return f, nil
@@ -81,8 +82,8 @@ func (f filters) storeQuery() (registrystore.Query, bool) {
 	return q, err == nil
 }
 
-// checkMatch returns fault.Invalid when a filter of the query differs from that of its cursor. The
-// filters of the cursor replace those that the query omits (contract R-13).
+// checkMatch returns fault.Invalid when the query has a filter that differs from f, the filters of
+// its cursor. A filter that the query omits matches (contract R-13).
 func (f filters) checkMatch(q Query) error {
 	sent, err := parseFilters(q)
 	if err != nil {
@@ -91,13 +92,13 @@ func (f filters) checkMatch(q Query) error {
 	const problem = "must be the one that the cursor was made with; leave it out, or start without a cursor"
 	switch {
 	case q.Search != "" && sent.search != f.search:
-		return invalid("search", problem)
+		return invalidParameter("search", problem)
 	case q.Version != "" && sent.version != f.version:
-		return invalid("version", problem)
+		return invalidParameter("version", problem)
 	case q.UpdatedSince != "" && !sent.since.Equal(f.since):
-		return invalid("updated_since", problem)
+		return invalidParameter("updated_since", problem)
 	case q.IncludeDeleted != "" && sent.deleted != f.deleted:
-		return invalid("include_deleted", problem)
+		return invalidParameter("include_deleted", problem)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func parseLimit(s string) (int, error) {
 	}
 	limit, err := strconv.Atoi(s)
 	if err != nil || limit < 1 || limit > MaxLimit {
-		return 0, invalid("limit", "must be a whole number from 1 to "+strconv.Itoa(MaxLimit))
+		return 0, invalidParameter("limit", "must be a whole number from 1 to "+strconv.Itoa(MaxLimit))
 	}
 	return limit, nil
 }
@@ -119,7 +120,7 @@ func parseFlag(name, s string) (bool, error) {
 	}
 	flag, err := strconv.ParseBool(s)
 	if err != nil {
-		return false, invalid(name, "must be true or false")
+		return false, invalidParameter(name, "must be true or false")
 	}
 	return flag, nil
 }
@@ -131,7 +132,7 @@ var sinceForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d
 func parseSince(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
 	if err != nil || !sinceForm.MatchString(s) {
-		return time.Time{}, invalid("updated_since", "must be an RFC 3339 time, for example 2026-01-31T12:00:00Z")
+		return time.Time{}, invalidParameter("updated_since", "must be an RFC 3339 time, for example 2026-01-31T12:00:00Z")
 	}
 	return clampTime(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
 }
@@ -152,6 +153,6 @@ func clampTime(t, least, most time.Time) time.Time {
 	return t
 }
 
-func invalid(parameter, problem string) error {
+func invalidParameter(parameter, problem string) error {
 	return fault.New(fault.Invalid, "", parameter+" "+problem)
 }

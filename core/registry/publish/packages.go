@@ -63,7 +63,7 @@ func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (s
 		return "", nil
 	}
 	if p.config.Checks == ChecksWarn {
-		return "packages not checked out: " + describeChecks(findings), nil
+		return "accepted although the package check failed: " + describeChecks(findings), nil
 	}
 	return "", packagesError(findings)
 }
@@ -98,7 +98,8 @@ func (p *Publisher) checkEachPackage(ctx context.Context, doc registry.Document)
 	return findings
 }
 
-// checkPackage returns nil when the package claims the server.
+// checkPackage returns nil when the package claims the server, and otherwise the error of the
+// checker, or fault.Unsupported without a checker.
 func (p *Publisher) checkPackage(ctx context.Context, name registry.Name, ref registry.PackageRef) error {
 	if p.ports.Ownership == nil {
 		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType, "registryType %q cannot be checked: this registry has no checkers", ref.RegistryType)
@@ -113,17 +114,18 @@ func (p *Publisher) checkPackage(ctx context.Context, name registry.Name, ref re
 	})
 }
 
-// packagesError returns the refusal that follows from failed checks. A wrong claim breaks a rule of
-// the document. Without a wrong claim, but a check could not be made, a later attempt may succeed.
+// packagesError returns the error for failed checks. If a package does not claim the server, it is
+// fault.Invalid, as for a broken rule of documents. If the only failures are checks that could not
+// be made now, it is fault.Unavailable, because a later attempt may succeed.
 func packagesError(findings []failedCheck) error {
 	var refused []failedCheck
-	var away error
+	var unavailable error
 	for _, f := range findings {
 		switch fault.KindOf(f.err) {
 		case fault.Invalid, fault.Unsupported:
 			refused = append(refused, f)
 		case fault.Unavailable:
-			away = firstOf(away, checkUnavailable(f))
+			unavailable = firstOf(unavailable, checkUnavailable(f))
 		default:
 			return fmt.Errorf("check packages[%d]: %w", f.index, f.err)
 		}
@@ -131,11 +133,12 @@ func packagesError(findings []failedCheck) error {
 	if len(refused) > 0 {
 		return fault.New(fault.Invalid, registry.CodeRules, "package check failed: "+describeChecks(refused))
 	}
-	return away
+	return unavailable
 }
 
-// checkUnavailable returns the fault for a check that could not be made. Its message contains the
-// message of the checker, so its cause is only the cause of that fault.
+// checkUnavailable returns the fault for a check that could not be made. Its message already
+// contains the message of the checker's fault. It therefore wraps the cause of that fault and not
+// the fault itself, which would repeat the message.
 func checkUnavailable(f failedCheck) error {
 	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, publicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
@@ -149,7 +152,8 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// describeChecks returns the path and the reason of each failed check.
+// describeChecks returns the path and the reason of each failed check, cut to 4*maxReasonLength
+// characters.
 func describeChecks(findings []failedCheck) string {
 	parts := make([]string, 0, len(findings))
 	for _, f := range findings {

@@ -57,9 +57,9 @@ type Request struct {
 	Token   string     // the access token as it was sent; empty without one
 	Address netip.Addr // of the client, for the audit log
 	Body    []byte     // limited by the transport; not used by Delete
-	// Condition is required of the stored version; otherwise the change is refused with
-	// fault.Stale. Optional. It is checked in the transaction of the change, after the version was
-	// found and before the rules.
+	// Condition must hold for what is stored, otherwise the change is refused with fault.Stale; nil
+	// for no condition. A missing version is reported before the condition, a broken rule after it.
+	// The condition is checked again in the transaction of the change.
 	Condition Condition
 }
 
@@ -68,8 +68,9 @@ type Request struct {
 type Condition interface {
 	// HoldsFor reports whether the condition holds for one version.
 	HoldsFor(current registry.Record) bool
-	// HoldsForAll reports whether the condition holds for a server. It gets the histories that
-	// readers get: with the deleted versions, and without them unless all are deleted.
+	// HoldsForAll reports whether the condition holds for all versions of a server. Readers get its
+	// history with or without the deleted versions, so the arguments are both, or only the first if
+	// all versions are deleted.
 	HoldsForAll(histories ...browse.History) bool
 }
 
@@ -92,8 +93,8 @@ const (
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
 // fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden,
 // fault.Stale when the version was published before and the condition does not hold for it,
-// fault.Invalid with code registry.CodeRules, fault.Conflict. fault.Unavailable when a dependency
-// fails.
+// fault.Invalid with code registry.CodeRules, fault.Conflict. At any point the error may be
+// fault.Unavailable, when a dependency fails.
 func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errWritesOff("publishing")
@@ -128,11 +129,12 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 	})
 }
 
-// Replace replaces the document of a version; status and publication time stay.
+// Replace replaces the document of a version. It keeps the status and the publication time.
 //
-// Errors as of Publish, and between permission and rules: fault.Invalid when the body names another
-// server or version than the target, fault.NotFound when the target is missing or deleted
-// (contract R-26), then fault.Stale.
+// The errors are those of Publish, without fault.Conflict for an existing version. After the check
+// of permission and before the rules, they are fault.Invalid when the body names another server or
+// version than the target, fault.NotFound when the target is missing or deleted (contract R-26),
+// and fault.Stale.
 func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errWritesOff("updating")
@@ -154,7 +156,7 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 	if err := p.requirePermission(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
 		return registry.Record{}, err
 	}
-	if err := t.checkNamedBy(draft); err != nil {
+	if err := t.checkSameVersion(draft); err != nil {
 		return registry.Record{}, err
 	}
 	if err := p.checkReplaceable(ctx, r.Condition, t); err != nil {
@@ -170,8 +172,8 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 }
 
 // Delete gives a version the status deleted and returns its new record. It returns fault.NotFound
-// when the version is missing or deleted already, and otherwise the errors of Publish that need no
-// body.
+// when the version is missing or deleted already. The other errors are those of Publish that do not
+// concern a body.
 func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errWritesOff("deleting")
@@ -208,9 +210,9 @@ func (p *Publisher) verifyDraft(ctx context.Context, act *authority.Act, draft r
 	return doc, err
 }
 
-// checkReplaceable returns fault.NotFound for a target that cannot be replaced, and fault.Stale for
-// one that the condition does not hold for. Both are checked again in the transaction; this check
-// comes before the rules.
+// checkReplaceable returns fault.NotFound when the target is missing or deleted, and fault.Stale
+// when the condition does not hold for it. The transaction checks both again; they are checked here
+// too, because these errors come before those of the rules.
 func (p *Publisher) checkReplaceable(ctx context.Context, c Condition, t Target) error {
 	name, version, err := t.nameAndVersion()
 	if err != nil {
@@ -227,7 +229,7 @@ func (p *Publisher) checkReplaceable(ctx context.Context, c Condition, t Target)
 }
 
 // checkDraftCondition returns fault.Stale when the version of a draft was published before and the
-// condition does not hold for it. It is checked again in the transaction.
+// condition does not hold for it. The transaction checks this again.
 func (p *Publisher) checkDraftCondition(ctx context.Context, c Condition, draft registry.Draft) error {
 	if c == nil {
 		return nil
@@ -270,7 +272,7 @@ func (p *Publisher) checkConditionForAll(ctx context.Context, c Condition, name 
 	return nil
 }
 
-// newAct returns the act of a change of the target, without its caller.
+// newAct returns an audit act for a change of the target. Its caller is not set.
 func (t Target) newAct(action string) authority.Act {
 	return authority.Act{Action: action, ServerName: registry.Clip(t.Name), Version: registry.Clip(t.Version)}
 }
@@ -289,8 +291,8 @@ func (t Target) nameAndVersion() (registry.Name, registry.Version, error) {
 	return name, version, nil
 }
 
-// checkNamedBy returns fault.Invalid when the draft names another server or version.
-func (t Target) checkNamedBy(draft registry.Draft) error {
+// checkSameVersion returns fault.Invalid when the draft names another server or version.
+func (t Target) checkSameVersion(draft registry.Draft) error {
 	switch {
 	case draft.Name() != t.Name:
 		return fault.New(fault.Invalid, "", "name in the body must equal the server name in the path")
