@@ -24,49 +24,52 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-type silent struct{}
+// noopReporter ignores all reports.
+type noopReporter struct{}
 
-func (silent) Loaded(int, int) {}
-func (silent) Refused(error)   {}
+func (noopReporter) Loaded(int, int) {}
+func (noopReporter) Refused(error)   {}
 
-// decisions are what a decider has counted.
-type decisions struct {
+// fakeDecider returns the numbers that a test sets.
+type fakeDecider struct {
 	stats   decide.Stats
 	series  []*decide.Series
 	unknown map[ratelimit.Domain]uint64
 }
 
-func (d *decisions) Stats() *decide.Stats                                { return &d.stats }
-func (d *decisions) Series() iter.Seq[*decide.Series]                    { return slices.Values(d.series) }
-func (d *decisions) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] { return maps.All(d.unknown) }
+func (d *fakeDecider) Stats() *decide.Stats             { return &d.stats }
+func (d *fakeDecider) Series() iter.Seq[*decide.Series] { return slices.Values(d.series) }
+func (d *fakeDecider) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+	return maps.All(d.unknown)
+}
 
-// bench is a debug listener with all it shows.
-type bench struct {
+// fixture contains a debug listener and the sources of its pages.
+type fixture struct {
 	rules      *reload.Rules
-	decisions  *decisions
+	decisions  *fakeDecider
 	statistics *debugapi.Statistics
 	url        string
 	logged     bytes.Buffer
 }
 
-// log returns a log that the bench keeps.
-func (b *bench) log() *logrus.Entry {
+// newLog returns a log that writes to the field logged.
+func (b *fixture) newLog() *logrus.Entry {
 	log := logrus.New()
 	log.SetOutput(&b.logged)
 	return logrus.NewEntry(log)
 }
 
-func open(t *testing.T) *bench {
+func openFixture(t *testing.T) *fixture {
 	t.Helper()
-	return openWith(t, debugapi.PrometheusConfig{})
+	return openWithConfig(t, debugapi.PrometheusConfig{})
 }
 
-func openWith(t *testing.T, c debugapi.PrometheusConfig) *bench {
+func openWithConfig(t *testing.T, c debugapi.PrometheusConfig) *fixture {
 	t.Helper()
-	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), decisions: &decisions{}}
+	b := &fixture{rules: reload.New(ruleset.Options{}, noopReporter{}), decisions: &fakeDecider{}}
 	metrics := prometheus.NewRegistry()
 	var err error
-	b.statistics, err = debugapi.NewStatistics(c, statistics.New(b.rules, b.decisions, statistics.Options{}), b.log())
+	b.statistics, err = debugapi.NewStatistics(c, statistics.New(b.rules, b.decisions, statistics.Options{}), b.newLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func openWith(t *testing.T, c debugapi.PrometheusConfig) *bench {
 	return b
 }
 
-func (b *bench) get(t *testing.T, path string, status int) string {
+func (b *fixture) getPath(t *testing.T, path string, status int) string {
 	t.Helper()
 	r, err := http.Get(b.url + path)
 	if err != nil {
@@ -109,29 +112,29 @@ func (b *bench) get(t *testing.T, path string, status int) string {
 	return string(body)
 }
 
-func contains(t *testing.T, body string, lines ...string) {
+func wantLines(t *testing.T, body string, lines ...string) {
 	t.Helper()
 	all := strings.Split(body, "\n")
 	for _, line := range lines {
 		if !slices.Contains(all, line) {
-			t.Errorf("there is no line %q in:\n%s", line, body)
+			t.Errorf("line %q is missing in:\n%s", line, body)
 		}
 	}
 }
 
-func text(s string) ruleset.Text { return ruleset.Text{Value: s} }
+func newText(s string) ruleset.Text { return ruleset.Text{Value: s} }
 
-func (b *bench) load(t *testing.T) {
+func (b *fixture) loadRules(t *testing.T) {
 	t.Helper()
 	yes := true
-	err := b.rules.Apply([]ruleset.Source{{Domain: text("shop"), Descriptors: []ruleset.Descriptor{
+	err := b.rules.Apply([]ruleset.Source{{Domain: newText("shop"), Descriptors: []ruleset.Descriptor{
 		{
-			Key: text("user"), Value: text("a:b"), Shadow: &yes, QuotaMode: true,
+			Key: newText("user"), Value: newText("a:b"), Shadow: &yes, QuotaMode: true,
 			Limit: &ruleset.Limit{
 				Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: 5},
-				Name: "n", Replaces: []ruleset.Text{text("m")},
+				Name: "n", Replaces: []ruleset.Text{newText("m")},
 			},
-			Descriptors: []ruleset.Descriptor{{Key: text("op\n"), Limit: &ruleset.Limit{Unlimited: true}}},
+			Descriptors: []ruleset.Descriptor{{Key: newText("op\n"), Limit: &ruleset.Limit{Unlimited: true}}},
 		},
 	}}})
 	if err != nil {
@@ -140,32 +143,32 @@ func (b *bench) load(t *testing.T) {
 }
 
 func TestIndexListsThePaths(t *testing.T) {
-	b := open(t)
-	body := b.get(t, "/", http.StatusOK)
+	b := openFixture(t)
+	body := b.getPath(t, "/", http.StatusOK)
 	for _, path := range []string{"/debug/pprof/", "/rlconfig", "/stats", "/metrics"} {
 		if !strings.Contains(body, path+": ") {
 			t.Errorf("%s is not listed in:\n%s", path, body)
 		}
-		b.get(t, path, http.StatusOK)
+		b.getPath(t, path, http.StatusOK)
 	}
-	b.get(t, "/debug/pprof/cmdline", http.StatusOK)
-	b.get(t, "/debug/pprof/goroutine?debug=1", http.StatusOK)
-	b.get(t, "/nothing", http.StatusNotFound)
+	b.getPath(t, "/debug/pprof/cmdline", http.StatusOK)
+	b.getPath(t, "/debug/pprof/goroutine?debug=1", http.StatusOK)
+	b.getPath(t, "/nothing", http.StatusNotFound)
 }
 
 func TestRules(t *testing.T) {
-	b := open(t)
-	contains(t, b.get(t, "/rlconfig", http.StatusOK), "no configuration is loaded")
-	b.load(t)
-	contains(t, b.get(t, "/rlconfig", http.StatusOK),
+	b := openFixture(t)
+	wantLines(t, b.getPath(t, "/rlconfig", http.StatusOK), "no configuration is loaded")
+	b.loadRules(t)
+	wantLines(t, b.getPath(t, "/rlconfig", http.StatusOK),
 		"shop.user_a:b: unit=MINUTE requests_per_unit=5, shadow_mode: true, quota_mode: true, name: n, replaces: m",
 		"shop.user_a:b.op_: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false, unlimited: true")
 }
 
 func TestStatistics(t *testing.T) {
-	b := open(t)
-	b.load(t)
-	_ = b.rules.Apply([]ruleset.Source{{}}) // refused, which is counted
+	b := openFixture(t)
+	b.loadRules(t)
+	_ = b.rules.Apply([]ruleset.Source{{}}) // increments the number of refused configurations
 	for r := range b.rules.Current().Rules() {
 		r.Hits.Total.Add(7)
 		r.Hits.Over.Add(2)
@@ -180,7 +183,7 @@ func TestStatistics(t *testing.T) {
 	b.decisions.stats.GlobalShadow.Add(5)
 	b.statistics.RecordCall(60 * time.Microsecond)
 
-	contains(t, b.get(t, "/stats", http.StatusOK),
+	wantLines(t, b.getPath(t, "/stats", http.StatusOK),
 		"ratelimit.service.config_load_success: 1",
 		"ratelimit.service.config_load_error: 1",
 		"ratelimit.service.global_shadow_mode: 5",
@@ -190,7 +193,7 @@ func TestStatistics(t *testing.T) {
 		"ratelimit.service.rate_limit.shop.user_a_b.over_limit: 2",
 		"ratelimit.service.rate_limit.shop.user_a_b.op_.total_hits: 7",
 	)
-	contains(t, b.get(t, "/metrics", http.StatusOK),
+	wantLines(t, b.getPath(t, "/metrics", http.StatusOK),
 		`ratelimit_service_config_load_success 1`,
 		`ratelimit_service_config_load_error 1`,
 		`ratelimit_service_should_rate_limit_error{err_type="store_error"} 4`,
@@ -214,19 +217,19 @@ func TestConfig(t *testing.T) {
 	if err := (debugapi.Config{Port: 6070, MaxConnections: 1}).Validate(); err != nil {
 		t.Error(err)
 	}
-	taken := open(t)
+	taken := openFixture(t)
 	_, port, _ := strings.Cut(strings.TrimPrefix(taken.url, "http://"), ":")
 	n := 0
 	for _, digit := range port {
 		n = n*10 + int(digit-'0')
 	}
 	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n}, debugapi.Ports{}); err == nil || !strings.Contains(err.Error(), port) {
-		t.Errorf("a taken port: %v", err)
+		t.Errorf("a port in use: %v, want an error with the port %s", err, port)
 	}
 }
 
 func TestRequestID(t *testing.T) {
-	b := open(t)
+	b := openFixture(t)
 	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 129): false, "": false} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/stats", nil)
 		if err != nil {
@@ -239,7 +242,7 @@ func TestRequestID(t *testing.T) {
 		}
 		_ = answer.Body.Close() // only its header is read
 		if got := answer.Header.Get("X-Request-Id"); (got == sent) != kept || !kept && len(got) != 24 {
-			t.Errorf("sent %q, answered %q", sent, got)
+			t.Errorf("sent the id %q, got %q", sent, got)
 		}
 	}
 }

@@ -18,33 +18,34 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// values is a decider that has series by value only.
-type values struct {
+// fakeStatistics has no rules, only series of descriptor values.
+type fakeStatistics struct {
 	stats  decide.Stats
 	series []*decide.Series
 }
 
-func (*values) Current() *ruleset.Set              { return nil }
-func (*values) Loaded() uint64                     { return 0 }
-func (*values) Refused() uint64                    { return 0 }
-func (v *values) Stats() *decide.Stats             { return &v.stats }
-func (v *values) Series() iter.Seq[*decide.Series] { return slices.Values(v.series) }
-func (*values) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+func (*fakeStatistics) Current() *ruleset.Set              { return nil }
+func (*fakeStatistics) Loaded() uint64                     { return 0 }
+func (*fakeStatistics) Refused() uint64                    { return 0 }
+func (v *fakeStatistics) Stats() *decide.Stats             { return &v.stats }
+func (v *fakeStatistics) Series() iter.Seq[*decide.Series] { return slices.Values(v.series) }
+func (*fakeStatistics) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(func(ratelimit.Domain, uint64) bool) {}
 }
 
-// set replaces the series by n series of values from a number on.
-func (v *values) set(from, n int) {
+// setSeries replaces the series by n new ones. Their names contain the numbers from,
+// from+1 and so on.
+func (v *fakeStatistics) setSeries(from, n int) {
 	v.series = nil
 	for i := range n {
 		name := "user_" + strconv.Itoa(from+i)
-		one := &decide.Series{Domain: "shop", Path: name, Levels: []string{name}, Hits: &ratelimit.Hits{}}
-		one.Hits.Total.Add(1)
-		v.series = append(v.series, one)
+		series := &decide.Series{Domain: "shop", Path: name, Levels: []string{name}, Hits: &ratelimit.Hits{}}
+		series.Hits.Total.Add(1)
+		v.series = append(v.series, series)
 	}
 }
 
-func openMapped(t testing.TB, v *values, mapping string) *mappedMetrics {
+func openMapped(t testing.TB, v *fakeStatistics, mapping string) *mappedMetrics {
 	t.Helper()
 	m := &mapper.MetricMapper{}
 	if err := m.InitFromYAMLString(mapping); err != nil {
@@ -57,8 +58,8 @@ func openMapped(t testing.TB, v *values, mapping string) *mappedMetrics {
 	return named
 }
 
-// shown returns how many metrics are shown.
-func (m *mappedMetrics) shown() int {
+// countMetrics returns the number of metrics that collect sends.
+func (m *mappedMetrics) countMetrics() int {
 	to := make(chan prometheus.Metric, 1<<20)
 	m.collect(to)
 	return len(to)
@@ -69,40 +70,41 @@ const byUser = `mappings:
   - {match: "ratelimit_server.*.response_time", name: dropped, action: drop}
 `
 
-// TestSeriesOfForgottenValuesGo: callers bring new values for as long as the service runs.
-func TestSeriesOfForgottenValuesGo(t *testing.T) {
-	v, now := &values{}, time.Unix(0, 0)
+// TestOldSeriesAreRemoved checks that metrics of series that no longer exist are removed, because
+// new descriptor values appear for as long as the service runs.
+func TestOldSeriesAreRemoved(t *testing.T) {
+	v, now := &fakeStatistics{}, time.Unix(0, 0)
 	m := openMapped(t, v, byUser)
 	m.now = func() time.Time { return now }
 	for hour := range 5 {
-		v.set(1000*hour, 1000)
-		if got := m.shown(); got < 1000 || got > 7000 {
+		v.setSeries(1000*hour, 1000)
+		if got := m.countMetrics(); got < 1000 || got > 7000 {
 			t.Errorf("hour %d: %d metrics are shown", hour, got)
 		}
 		now = now.Add(61 * time.Minute)
 	}
-	v.set(0, 1)
-	if got := m.shown(); got > 20 || len(m.metrics) > 20 {
-		t.Errorf("at the end %d metrics are shown, %d are known", got, len(m.metrics))
+	v.setSeries(0, 1)
+	if got := m.countMetrics(); got > 20 || len(m.metrics) > 20 {
+		t.Errorf("at the end %d metrics are shown and %d are kept, want at most 20", got, len(m.metrics))
 	}
 }
 
 func TestTimeToLive(t *testing.T) {
-	v, now := &values{}, time.Unix(0, 0)
+	v, now := &fakeStatistics{}, time.Unix(0, 0)
 	m := openMapped(t, v, strings.Replace(byUser, "labels:", "ttl: 1m, labels:", 1))
 	m.now = func() time.Time { return now }
-	v.set(0, 3)
-	if got := m.shown(); got != 3 {
+	v.setSeries(0, 3)
+	if got := m.countMetrics(); got != 3 {
 		t.Errorf("%d metrics are shown, want 3", got)
 	}
 	v.series[0].Hits.Total.Add(1)
 	now = now.Add(time.Minute)
-	if got := m.shown(); got != 3 {
+	if got := m.countMetrics(); got != 3 {
 		t.Errorf("a minute later %d metrics are shown, want 3", got)
 	}
 	now = now.Add(time.Second)
-	if got := m.shown(); got != 1 {
-		t.Errorf("then %d metrics are shown, want 1", got)
+	if got := m.countMetrics(); got != 1 {
+		t.Errorf("after the time to live %d metrics are shown, want 1", got)
 	}
 }
 
@@ -115,14 +117,14 @@ func BenchmarkMapped(b *testing.B) {
 `,
 	} {
 		b.Run(name, func(b *testing.B) {
-			v := &values{}
+			v := &fakeStatistics{}
 			m := openMapped(b, v, mapping)
-			v.set(0, 10_000)
+			v.setSeries(0, 10_000)
 			for b.Loop() {
-				for _, one := range v.series {
-					one.Hits.Total.Add(1)
+				for _, series := range v.series {
+					series.Hits.Total.Add(1)
 				}
-				m.shown()
+				m.countMetrics()
 			}
 		})
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-func mappedBench(t *testing.T, mapping string) *bench {
+func openMapped(t *testing.T, mapping string) *fixture {
 	t.Helper()
-	return openWith(t, debugapi.PrometheusConfig{Mapper: mapping})
+	return openWithConfig(t, debugapi.PrometheusConfig{Mapper: mapping})
 }
 
-// value is a series of a value that was asked for.
-func value(domain ratelimit.Domain, path string, total, over uint64) *decide.Series {
+// newSeries returns a series with one level and the given numbers of hits.
+func newSeries(domain ratelimit.Domain, path string, total, over uint64) *decide.Series {
 	one := &decide.Series{Domain: domain, Path: path, Levels: []string{path}, Hits: &ratelimit.Hits{}}
 	one.Hits.Total.Add(total)
 	one.Hits.Over.Add(over)
@@ -28,9 +28,9 @@ func value(domain ratelimit.Domain, path string, total, over uint64) *decide.Ser
 }
 
 func TestMapping(t *testing.T) {
-	b := mappedBench(t, "testdata/mapping.yaml")
-	b.load(t)
-	b.decisions.series = []*decide.Series{value("shop", "a", 3, 1), value("shop", "b", 4, 2)}
+	b := openMapped(t, "testdata/mapping.yaml")
+	b.loadRules(t)
+	b.decisions.series = []*decide.Series{newSeries("shop", "a", 3, 1), newSeries("shop", "b", 4, 2)}
 	b.decisions.stats.FailedOpen.Add(1)
 	b.decisions.stats.GlobalShadow.Add(5)
 	for range 2 {
@@ -45,11 +45,11 @@ func TestMapping(t *testing.T) {
 		`limits_took_seconds_bucket{method="ShouldRateLimit",le="0.001"} 0`,
 		`limits_took_seconds_bucket{method="ShouldRateLimit",le="0.1"} 2`,
 		`limits_took_seconds_sum{method="ShouldRateLimit"} 0.12`,
-		`ratelimit_service_global_shadow_mode 5`, // which no mapping names
+		`ratelimit_service_global_shadow_mode 5`, // has no mapping
 	}
-	for range 2 { // the second reader sees the same
-		body := b.get(t, "/metrics", http.StatusOK)
-		contains(t, body, want...)
+	for range 2 { // a second request returns the same
+		body := b.getPath(t, "/metrics", http.StatusOK)
+		wantLines(t, body, want...)
 		for _, gone := range []string{"dropped", "go_goroutines", "ratelimit_service_rate_limit_total_hits", "store_fallback"} {
 			if strings.Contains(body, gone) {
 				t.Errorf("%s is shown in\n%s", gone, body)
@@ -58,29 +58,29 @@ func TestMapping(t *testing.T) {
 	}
 	b.decisions.series = b.decisions.series[1:]
 	b.decisions.series[0].Hits.Over.Add(1)
-	contains(t, b.get(t, "/metrics", http.StatusOK), `limits_over{domain="shop"} 4`)
-	contains(t, b.get(t, "/stats", http.StatusOK), "ratelimit.service.rate_limit.shop.b.over_limit: 3")
+	wantLines(t, b.getPath(t, "/metrics", http.StatusOK), `limits_over{domain="shop"} 4`)
+	wantLines(t, b.getPath(t, "/stats", http.StatusOK), "ratelimit.service.rate_limit.shop.b.over_limit: 3")
 	if n := strings.Count(b.logged.String(), "metric=go_goroutines"); n != 1 {
-		t.Errorf("a name that cannot be shown is logged %d times:\n%s", n, b.logged.String())
+		t.Errorf("a reserved metric name was logged %d times, want once:\n%s", n, b.logged.String())
 	}
 }
 
-// TestMappingOfTimes: what the options, in their places, make of response times.
+// TestMappingOfTimes checks the metric of response times for each option of a mapping.
 func TestMappingOfTimes(t *testing.T) {
 	const match = "mappings:\n  - {match: ratelimit_server.*.response_time, name: took, labels: {me: $1}"
 	tests := map[string]struct {
 		mapping string
 		want    string
 	}{
-		"summary":           {match + "}", `took{me="ShouldRateLimit",quantile="0.5"} 60`},
-		"quantiles":         {match + ", quantiles: [{quantile: 0.2, error: 0.1}]}", `took{me="ShouldRateLimit",quantile="0.2"} 60`},
-		"histogram":         {match + ", observer_type: histogram}", `took_bucket{me="ShouldRateLimit",le="10"} 0`},
-		"histogram options": {match + ", observer_type: histogram, histogram_options: {buckets: [70]}}", `took_bucket{me="ShouldRateLimit",le="70"} 1`},
-		"defaults":          {"defaults: {timer_type: histogram, buckets: [80]}\n" + match + "}", `took_bucket{me="ShouldRateLimit",le="80"} 1`},
-		"no mapping":        {"mappings: []", `ratelimit_server_ShouldRateLimit_response_time_sum 60`},
-		"default of none":   {"defaults: {observer_type: histogram}", `ratelimit_server_ShouldRateLimit_response_time_bucket{le="10"} 0`},
-		"dropped":           {match + ", action: drop}", `ratelimit_server_ShouldRateLimit_total_requests 1`},
-		"empty file":        {"", `ratelimit_server_ShouldRateLimit_response_time_count 1`},
+		"summary":                    {match + "}", `took{me="ShouldRateLimit",quantile="0.5"} 60`},
+		"quantiles":                  {match + ", quantiles: [{quantile: 0.2, error: 0.1}]}", `took{me="ShouldRateLimit",quantile="0.2"} 60`},
+		"histogram":                  {match + ", observer_type: histogram}", `took_bucket{me="ShouldRateLimit",le="10"} 0`},
+		"histogram options":          {match + ", observer_type: histogram, histogram_options: {buckets: [70]}}", `took_bucket{me="ShouldRateLimit",le="70"} 1`},
+		"defaults":                   {"defaults: {timer_type: histogram, buckets: [80]}\n" + match + "}", `took_bucket{me="ShouldRateLimit",le="80"} 1`},
+		"no mapping":                 {"mappings: []", `ratelimit_server_ShouldRateLimit_response_time_sum 60`},
+		"defaults without a mapping": {"defaults: {observer_type: histogram}", `ratelimit_server_ShouldRateLimit_response_time_bucket{le="10"} 0`},
+		"dropped":                    {match + ", action: drop}", `ratelimit_server_ShouldRateLimit_total_requests 1`},
+		"empty file":                 {"", `ratelimit_server_ShouldRateLimit_response_time_count 1`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,9 +88,9 @@ func TestMappingOfTimes(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.mapping), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			b := mappedBench(t, path)
+			b := openMapped(t, path)
 			b.statistics.RecordCall(60 * time.Millisecond)
-			contains(t, b.get(t, "/metrics", http.StatusOK), test.want)
+			wantLines(t, b.getPath(t, "/metrics", http.StatusOK), test.want)
 		})
 	}
 }
@@ -101,8 +101,8 @@ func TestMappingIsRefused(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, path := range append(files, "testdata/missing.yaml", "testdata") {
-		b := &bench{decisions: &decisions{}}
-		_, err := debugapi.NewStatistics(debugapi.PrometheusConfig{Mapper: path}, statistics.New(nil, b.decisions, statistics.Options{}), b.log())
+		b := &fixture{decisions: &fakeDecider{}}
+		_, err := debugapi.NewStatistics(debugapi.PrometheusConfig{Mapper: path}, statistics.New(nil, b.decisions, statistics.Options{}), b.newLog())
 		if err == nil || !strings.HasPrefix(err.Error(), "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
 		}
@@ -110,9 +110,9 @@ func TestMappingIsRefused(t *testing.T) {
 }
 
 func TestResponseTimesInMilliseconds(t *testing.T) {
-	b := openWith(t, debugapi.PrometheusConfig{Milliseconds: true})
+	b := openWithConfig(t, debugapi.PrometheusConfig{Milliseconds: true})
 	b.statistics.RecordCall(60 * time.Microsecond)
-	contains(t, b.get(t, "/metrics", http.StatusOK),
+	wantLines(t, b.getPath(t, "/metrics", http.StatusOK),
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.05"} 0`,
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.1"} 1`,
 		`ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="5000"} 1`,

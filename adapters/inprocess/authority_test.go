@@ -22,14 +22,15 @@ import (
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-type dice struct{}
+// randomSource fills bytes with random data.
+type randomSource struct{}
 
-func (dice) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+func (randomSource) Fill(p []byte) { _, _ = rand.Read(p) } // it never returns an error
 
-// echo takes a token for the id of its session, and of its person.
-type echo struct{}
+// echoVerifier accepts every token and returns it as the user id and the session id.
+type echoVerifier struct{}
 
-func (echo) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+func (echoVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	return secrets.TokenClaims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
 }
 
@@ -50,8 +51,8 @@ func newAuthority(t *testing.T) (*inprocess.Authority, *records.AuditLog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker := access.NewChecker(echo{}, sessions, memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
-	return inprocess.NewAuthority(checker, audit.New(log, clocktest.NewManual(noon), dice{}), auth.FullTrust), log
+	checker := access.NewChecker(echoVerifier{}, sessions, memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
+	return inprocess.NewAuthority(checker, audit.New(log, clocktest.NewManual(noon), randomSource{}), auth.FullTrust), log
 }
 
 func TestIdentify(t *testing.T) {
@@ -61,7 +62,7 @@ func TestIdentify(t *testing.T) {
 	if err != nil || c != want {
 		t.Errorf("caller %+v, error %v; want %+v", c, err, want)
 	}
-	for _, token := range []string{"", "nobody"} {
+	for _, token := range []string{"", "unknown"} {
 		if _, err := a.Identify(context.Background(), token); !fault.Is(err, fault.Unauthenticated) {
 			t.Errorf("token %q: %v, want fault.Unauthenticated", token, err)
 		}
@@ -83,7 +84,7 @@ func TestRequireTrust(t *testing.T) {
 	}
 }
 
-func TestRecordOfAnAct(t *testing.T) {
+func TestRecord(t *testing.T) {
 	a, log := newAuthority(t)
 	ctx, caller := context.Background(), authority.Caller{UserID: "anna", SessionID: "s", TrustLevel: "FULL_TRUST"}
 	for _, act := range []authority.Act{
@@ -110,11 +111,11 @@ func TestRecordOfAnAct(t *testing.T) {
 			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
 				e.Details["userId"] != "anna" || e.Details["sessionId"] != "s" || e.Details["trustLevel"] != "FULL_TRUST" ||
 				e.Details["serverName"] != "com.example/a" || warning != act.Warning {
-				t.Errorf("event %+v of act %+v", e, act)
+				t.Errorf("the event %+v does not describe the act %+v", e, act)
 			}
 		}
 		if !found {
-			t.Errorf("act %+v left no event", act)
+			t.Errorf("no event for the act %+v", act)
 		}
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
-// TestRecordChanges wants one event for each change, by the operator and of no user.
+// TestRecordChanges checks that each change is recorded as one event with the actor "operator" and
+// without a user.
 func TestRecordChanges(t *testing.T) {
 	log := records.NewAuditLog(records.New())
-	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), dice{}))
+	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), randomSource{}))
 	cases := []struct {
 		change  authority.Change
 		kind    auth.EventType
@@ -49,16 +50,16 @@ func TestRecordChanges(t *testing.T) {
 	}
 	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
 	if err != nil || len(events) != len(cases) {
-		t.Fatalf("recorded are %+v (%v)", events, err)
+		t.Fatalf("got the events %+v and the error %v, want %d events", events, err, len(cases))
 	}
 	for i, e := range events { // newest first
 		c := cases[len(cases)-1-i]
 		c.details["actor"] = "operator"
 		if e.Type != c.kind || e.UserID != "" || !e.Success || !maps.Equal(e.Details, c.details) {
-			t.Errorf("recorded is %+v, want %s %v", e, c.kind, c.details)
+			t.Errorf("got the event %+v, want %s %v", e, c.kind, c.details)
 		}
 	}
 	if err := recorder.RecordChanges(t.Context(), nil); !fault.Is(err, fault.Internal) {
-		t.Errorf("an unknown change: %v", err)
+		t.Errorf("an unknown change: %v, want fault.Internal", err)
 	}
 }

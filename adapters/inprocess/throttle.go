@@ -43,7 +43,7 @@ type ThrottleConfig struct {
 type Throttle struct {
 	limits map[throttle.Scope]Limit
 	store  counter.Store
-	lines  *requestQueues
+	queues *requestQueues
 	clock  clock.Clock
 	prefix string
 }
@@ -64,7 +64,7 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 		}
 		limits[scope] = limit
 	}
-	return &Throttle{limits: limits, store: store, lines: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
+	return &Throttle{limits: limits, store: store, queues: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
 }
 
 // Try implements throttle.Throttle.
@@ -75,7 +75,7 @@ func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (t
 	}
 	window := ratelimit.WindowAt(t.clock.Now(), limit.Window)
 	v := throttle.Verdict{Limit: limit.Requests, Remaining: limit.Requests, ResetAt: window.End()}
-	count, err := t.lines.countTogether(ctx, t.newHit(scope, key, window, 1))
+	count, err := t.queues.countTogether(ctx, t.newHit(scope, key, window, 1))
 	if err != nil {
 		return v, err
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
 )
 
-// tally counts in a map and keeps the hits it got; err is what it answers instead.
-type tally struct {
+// fakeStore counts in a map and keeps all hits. If err is set, Add and Ping return it.
+type fakeStore struct {
 	mu     sync.Mutex
 	counts map[string]int64
 	hits   []counter.Hit
 	err    error
 }
 
-func (s *tally) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
+func (s *fakeStore) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hits = append(s.hits, hits...)
@@ -39,11 +39,11 @@ func (s *tally) Add(_ context.Context, hits []counter.Hit, after []uint64) error
 	return nil
 }
 
-func (s *tally) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *fakeStore) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	return s.Add(ctx, hits, after)
 }
 
-func (s *tally) Ping(context.Context) error { return s.err }
+func (s *fakeStore) Ping(context.Context) error { return s.err }
 
 func newThrottle(t *testing.T, store counter.Store) (*inprocess.Throttle, *clocktest.Manual) {
 	t.Helper()
@@ -61,7 +61,7 @@ func newThrottle(t *testing.T, store counter.Store) (*inprocess.Throttle, *clock
 
 func TestThrottleContract(t *testing.T) {
 	throttletest.Run(t, func(t *testing.T) throttletest.Subject {
-		th, c := newThrottle(t, new(tally))
+		th, c := newThrottle(t, new(fakeStore))
 		return throttletest.Subject{
 			Throttle: th, Limited: throttle.AuthAddress, Other: throttle.StepUpUser, Unlimited: throttle.APIAddress,
 			Limit: 5, Window: 15 * time.Minute, Now: c.Now, Advance: c.Advance,
@@ -70,7 +70,7 @@ func TestThrottleContract(t *testing.T) {
 }
 
 func TestThrottleHits(t *testing.T) {
-	store := new(tally)
+	store := new(fakeStore)
 	th, c := newThrottle(t, store)
 	v, err := th.Try(t.Context(), throttle.AuthAddress, "192.0.2.1")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestThrottleHits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(store.hits) != 2 {
-		t.Fatalf("%d hits, want one and its return; no limit needs no store: %+v", len(store.hits), store.hits)
+		t.Fatalf("%d hits, want a try and its return, and no hit for the scope without a limit: %+v", len(store.hits), store.hits)
 	}
 	try, back := store.hits[0], store.hits[1]
 	if try.Addend != 1 || back.Addend != -1 || try.Key != back.Key {
@@ -96,7 +96,7 @@ func TestThrottleHits(t *testing.T) {
 }
 
 func TestThrottleKeysFitEveryStore(t *testing.T) {
-	store := new(tally)
+	store := new(fakeStore)
 	th, _ := newThrottle(t, store)
 	for _, key := range []string{"", "a b", "ü", string(make([]byte, 5000))} {
 		if _, err := th.Try(t.Context(), throttle.StepUpUser, key); err != nil {
@@ -117,11 +117,11 @@ func TestThrottleKeysFitEveryStore(t *testing.T) {
 	}
 }
 
-func TestThrottleWithoutItsStore(t *testing.T) {
-	th, _ := newThrottle(t, &tally{err: fault.New(fault.Unavailable, "", "away")})
+func TestThrottleWithUnavailableStore(t *testing.T) {
+	th, _ := newThrottle(t, &fakeStore{err: fault.New(fault.Unavailable, "", "unreachable")})
 	v, err := th.Try(t.Context(), throttle.AuthAddress, "k")
 	if !fault.Is(err, fault.Unavailable) || v.Allowed || v.Limit == 0 || v.Remaining != v.Limit || v.ResetAt.IsZero() {
-		t.Errorf("Try: %+v, %v, want fault.Unavailable, and the limit unused", v, err)
+		t.Errorf("Try: %+v, %v, want fault.Unavailable and the whole limit remaining", v, err)
 	}
 	if err := th.GiveBack(t.Context(), throttle.AuthAddress, "k", v); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("GiveBack: %v, want fault.Unavailable", err)
@@ -133,12 +133,12 @@ func TestThrottleWithoutItsStore(t *testing.T) {
 
 func TestThrottleRefusesBadSettings(t *testing.T) {
 	for name, cfg := range map[string]inprocess.ThrottleConfig{
-		"fraction": {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1, Window: 1500 * time.Millisecond}}},
-		"zero":     {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1}}},
-		"prefix":   {Prefix: "a b"},
+		"a window with a fraction of a second": {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1, Window: 1500 * time.Millisecond}}},
+		"a limit without a window":             {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1}}},
+		"a prefix with a space":                {Prefix: "a b"},
 	} {
-		if _, err := inprocess.NewThrottle(cfg, new(tally), clocktest.NewManual(time.Time{})); err == nil {
-			t.Errorf("%s: no error", name)
+		if _, err := inprocess.NewThrottle(cfg, new(fakeStore), clocktest.NewManual(time.Time{})); err == nil {
+			t.Errorf("%s: NewThrottle returned no error", name)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestValidateNamesTheVariable(t *testing.T) {
 		cfg := Config{HostPort: []string{"localhost:11211"}, MaxIdleConns: 2, Timeout: time.Second}
 		c.change(&cfg)
 		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.variable+" ") {
-			t.Errorf("%+v: %v, want a sentence that begins with %s", cfg, err, c.variable)
+			t.Errorf("%+v: %v, want an error that begins with %s", cfg, err, c.variable)
 		}
 	}
 }

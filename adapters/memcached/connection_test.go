@@ -66,7 +66,7 @@ func TestConnectionClosesAfterTimeouts(t *testing.T) {
 	}
 	<-c.ended
 	if !errors.Is(c.cause, errTimeout) {
-		t.Errorf("closed because of %v", c.cause)
+		t.Errorf("the connection was closed because of %v", c.cause)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestRequestIsRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it
+	t.Cleanup(func() { _ = l.Close() }) // an error has no effect on the test
 	go func() {
 		for n := 0; ; n++ {
 			c, err := l.Accept()
@@ -100,17 +100,17 @@ func TestRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// answerAfter is a node that breaks its first connection instead of counting.
+// answerAfter serves one connection of a node that closes its first connection instead of counting.
 func answerAfter(c net.Conn, earlier int) {
-	defer func() { _ = c.Close() }() // nothing is left to do about it
+	defer func() { _ = c.Close() }() // an error has no effect on the test
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		said := "VA 1\r\n5\r\n"
+		reply := "VA 1\r\n5\r\n"
 		if lines.Text() == "mn" {
-			said = "MN\r\n"
+			reply = "MN\r\n"
 		} else if earlier == 0 {
 			return
 		}
-		if _, err := io.WriteString(c, said); err != nil {
+		if _, err := io.WriteString(c, reply); err != nil {
 			return
 		}
 	}

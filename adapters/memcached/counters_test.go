@@ -22,7 +22,7 @@ func TestCountersContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := newConfig(address)
 			cfg.MaxIdleConns = connections
-			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
+			subject := countertest.Subject{Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
@@ -35,7 +35,7 @@ func TestCountersContractOnManyNodes(t *testing.T) {
 	for range 3 {
 		addresses = append(addresses, newServer(t).start().address)
 	}
-	subject := countertest.Subject{Store: open(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
+	subject := countertest.Subject{Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
@@ -43,8 +43,8 @@ func TestCountersContractOnManyNodes(t *testing.T) {
 // nodes in another order and spelling.
 func TestInstancesAgreeOnNodes(t *testing.T) {
 	a, b, c := newServer(t).start().address, newServer(t).start().address, newServer(t).start().address
-	one := open(t, newConfig(a, b, c))
-	other := open(t, newConfig(" "+c, a, b))
+	one := openClient(t, newConfig(a, b, c))
+	other := openClient(t, newConfig(" "+c, a, b))
 	for i := range 200 {
 		key := fmt.Sprintf("agree|%d", i)
 		for n, client := range []*memcached.Client{one, other} {
@@ -59,7 +59,7 @@ func TestInstancesAgreeOnNodes(t *testing.T) {
 // share connections.
 func TestOneCommandPerHit(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, newConfig(s.address))
+	c := openClient(t, newConfig(s.address))
 	for range 20 {
 		if _, err := addHits(t, c, newMinuteHit("a"), newMinuteHit("b")); err != nil {
 			t.Fatal(err)
@@ -84,33 +84,34 @@ func TestOneCommandPerHit(t *testing.T) {
 	if _, rest, ok := strings.Cut(stats, "STAT total_connections "); ok {
 		_, _ = fmt.Sscan(rest, &connections) // zero fails below
 	}
-	// Two of the client, one of this test, one of the start, and the listener of the server.
+	// The client has two connections, this test and the start of the server one each, and the server
+	// counts its listener.
 	if connections == 0 || connections > 6 {
 		t.Errorf("%d connections were opened, want only a few", connections)
 	}
 }
 
-// TestExpiry tests times to live at the limits: memcached reads more than 30 days as a date, and
-// its clock may tick at once.
+// TestExpiry checks times to live at the limits: memcached reads more than 30 days as a date, and
+// its clock may tick immediately.
 func TestExpiry(t *testing.T) {
 	address := sharedServer(t)
-	c, key := open(t, newConfig(address)), newKeys()
+	c, key := openClient(t, newConfig(address)), newKeys()
 	for _, ttl := range []time.Duration{time.Nanosecond, time.Second, 1500 * time.Millisecond, 30 * 24 * time.Hour, 366 * 24 * time.Hour} {
 		h := newMinuteHit(key(ttl.String()))
 		h.TTL = ttl
 		if after, err := addHits(t, c, h, h); err != nil || after[1] != 2 {
-			t.Errorf("life of %v: %v, %v", ttl, after, err)
+			t.Errorf("time to live %v: %v, %v", ttl, after, err)
 		}
 		left, there := remainingTTL(address)(t, h.Key)
 		if !there || left > ttl+time.Second || left < ttl-30*time.Second {
-			t.Errorf("life of %v: lives on for %v, there: %t", ttl, left, there)
+			t.Errorf("time to live %v: the remaining time is %v, found: %t", ttl, left, there)
 		}
 	}
 }
 
-func TestForeignValues(t *testing.T) {
+func TestValuesThatAreNotCounters(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, newConfig(s.address))
+	c := openClient(t, newConfig(s.address))
 	s.mustRun("set word 0 0 5\r\nhello\r\nset long 0 0 1000\r\n" + strings.Repeat("1", 1000) + "\r\n")
 	for _, key := range []string{"word", "long"} {
 		for _, addend := range []int64{1, 0, -1} {
@@ -122,12 +123,12 @@ func TestForeignValues(t *testing.T) {
 		}
 	}
 	if after, err := addHits(t, c, newMinuteHit("own")); err != nil || after[0] != 1 {
-		t.Errorf("afterwards: %v, %v", after, err)
+		t.Errorf("a later call: %v, %v", after, err)
 	}
 }
 
 func TestInvalidKeys(t *testing.T) {
-	c := open(t, newConfig(sharedServer(t)))
+	c := openClient(t, newConfig(sharedServer(t)))
 	for _, key := range []string{"", "a b", "a\r\nflush_all", "a\x00", "a\x7f", "ä", strings.Repeat("k", counter.MaxKey+1)} {
 		if _, err := addHits(t, c, newMinuteHit(key)); !fault.Is(err, fault.Internal) {
 			t.Errorf("key %q: %v, want fault.Internal", key, err)
@@ -136,7 +137,7 @@ func TestInvalidKeys(t *testing.T) {
 }
 
 func TestGreatestSubtraction(t *testing.T) {
-	c, h := open(t, newConfig(sharedServer(t))), newMinuteHit(newKeys()("least"))
+	c, h := openClient(t, newConfig(sharedServer(t))), newMinuteHit(newKeys()("least"))
 	back := h
 	back.Addend = math.MinInt64
 	if after, err := addHits(t, c, h, back, h); err != nil || fmt.Sprint(after) != "[1 0 1]" {
@@ -144,15 +145,15 @@ func TestGreatestSubtraction(t *testing.T) {
 	}
 }
 
-// TestUnlessOverAtRest checks that hits are subtracted again if a parallel call filled another
-// counter of the same call, on one node and on two.
-func TestUnlessOverAtRest(t *testing.T) {
+// TestConcurrentAddUnlessOver checks that hits are subtracted again if a parallel call filled
+// another counter of the same call, on one node and on two.
+func TestConcurrentAddUnlessOver(t *testing.T) {
 	for name, nodes := range map[string][]string{
 		"one node":  {newServer(t).start().address},
 		"two nodes": {newServer(t).start().address, newServer(t).start().address},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := open(t, newConfig(nodes...))
+			c := openClient(t, newConfig(nodes...))
 			const callers, limit = 32, 100
 			var admitted atomic.Int64
 			var all sync.WaitGroup
@@ -190,7 +191,7 @@ func TestUnlessOverAtRest(t *testing.T) {
 // that its timeouts do not close the connection.
 func TestDeadlineOfTheCaller(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, newConfig(s.address))
+	c := openClient(t, newConfig(s.address))
 	s.freeze()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -204,10 +205,10 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	}
 	s.thaw()
 	if after, err := addHits(t, c, newMinuteHit("k")); err != nil || after[0] == 0 {
-		t.Errorf("afterwards: %v, %v", after, err)
+		t.Errorf("a later call: %v, %v", after, err)
 	}
 }
 
 func BenchmarkCountersAdd(b *testing.B) {
-	countertest.BenchmarkAdd(b, open(b, newConfig(sharedServer(b))), newKeys())
+	countertest.BenchmarkAdd(b, openClient(b, newConfig(sharedServer(b))), newKeys())
 }

@@ -33,18 +33,18 @@ func (s *server) freeze() {
 func (s *server) thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
 func TestUnreachableStore(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = silent.Close() }) // nothing is left to do about it
+	t.Cleanup(func() { _ = silent.Close() }) // an error has no effect on the test
 	for name, address := range map[string]string{
-		"silent": silent.Addr().String(), "refusing": "127.0.0.1:" + freePort(t), "unknown": "no-such-host.invalid:1",
+		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + freePort(t), "an unknown host": "no-such-host.invalid:1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newConfig(address)
 			cfg.Timeout = 50 * time.Millisecond
-			c := open(t, cfg)
+			c := openClient(t, cfg)
 			countertest.Away(t, c)
 			if c.Connected() {
 				t.Error("Connected is true for an unreachable store")
@@ -53,31 +53,31 @@ func TestUnreachableStore(t *testing.T) {
 	}
 }
 
-func TestServerThatSpeaksSomethingElse(t *testing.T) {
+func TestServerOfAnotherProtocol(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it
+	t.Cleanup(func() { _ = l.Close() }) // an error has no effect on the test
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte("220 mail.example.org ESMTP\r\n")) // the test sees what follows
+			_, _ = c.Write([]byte("220 mail.example.org ESMTP\r\n")) // the test checks the result of this response
 		}
 	}()
 	cfg := newConfig(l.Addr().String())
 	cfg.Timeout = 200 * time.Millisecond
-	countertest.Away(t, open(t, cfg))
+	countertest.Away(t, openClient(t, cfg))
 }
 
 func TestStoreThatStopsAnswering(t *testing.T) {
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
-	c := open(t, cfg)
+	c := openClient(t, cfg)
 	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 		t.Errorf("Ping: %v, want fault.Unavailable", err)
 	}
 	s.thaw()
-	eventually(t, "counting after it goes on", func() bool {
+	waitUntil(t, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -105,21 +105,21 @@ func TestPingDetectsDeadStore(t *testing.T) {
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
-	c := open(t, cfg)
-	eventually(t, "a connection", c.Connected)
+	c := openClient(t, cfg)
+	waitUntil(t, "a connection", c.Connected)
 	s.freeze()
-	eventually(t, "noticing", func() bool { return !c.Connected() })
+	waitUntil(t, "the client lost its connection", func() bool { return !c.Connected() })
 	s.thaw()
-	eventually(t, "noticing its return", c.Connected)
+	waitUntil(t, "the client connected again", c.Connected)
 }
 
-// TestManyCallsWithoutAnswer makes more calls than the client has room for. All must fail with
-// fault.Unavailable.
+// TestManyCallsWithoutAnswer checks that all calls fail with fault.Unavailable if there are more
+// than the client has room for.
 func TestManyCallsWithoutAnswer(t *testing.T) {
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
 	cfg.Timeout, cfg.MaxIdleConns = time.Second, 1
-	c := open(t, cfg)
+	c := openClient(t, cfg)
 	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 		t.Errorf("calls without an answer took longer than %v", patience)
 	}
 	s.thaw()
-	eventually(t, "counting after it goes on", func() bool {
+	waitUntil(t, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil
 	})
@@ -147,7 +147,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 
 func TestRecoveryAfterRestart(t *testing.T) {
 	s := newServer(t)
-	countertest.Recovers(t, open(t, newConfig(s.address)), func() { s.start() }, s.kill)
+	countertest.Recovers(t, openClient(t, newConfig(s.address)), func() { s.start() }, s.kill)
 }
 
 // TestOneUnreachableNode checks that only calls for keys of an unreachable node fail.
@@ -155,8 +155,8 @@ func TestOneUnreachableNode(t *testing.T) {
 	stays, goes := newServer(t).start(), newServer(t).start()
 	cfg := newConfig(stays.address, goes.address)
 	cfg.Timeout = time.Second
-	c := open(t, cfg)
-	byNode := map[bool]string{} // a key of the node that stays, and one of the other
+	c := openClient(t, cfg)
+	byNode := map[bool]string{} // one key of the running node, and one key of the stopped node
 	for i := 0; len(byNode) < 2; i++ {
 		key := newKeys()(string(rune('a' + i)))
 		if _, err := addHits(t, c, newMinuteHit(key)); err != nil {
@@ -181,7 +181,7 @@ func TestOneUnreachableNode(t *testing.T) {
 		t.Errorf("with one node of two: Ping %v, connected %t", err, c.Connected())
 	}
 	stays.kill()
-	eventually(t, "an unhealthy store without any node", func() bool {
+	waitUntil(t, "an error of Ping while all nodes are stopped", func() bool {
 		return !c.Connected() && fault.Is(c.Ping(t.Context()), fault.Unavailable)
 	})
 }
@@ -190,14 +190,14 @@ func TestOneUnreachableNode(t *testing.T) {
 // broke.
 func TestRestartedServerIsFoundAtOnce(t *testing.T) {
 	s := newServer(t).start()
-	c := open(t, newConfig(s.address))
+	c := openClient(t, newConfig(s.address))
 	for range 5 {
 		if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.kill()
-		eventually(t, "noticing", func() bool { return !c.Connected() })
+		waitUntil(t, "the client lost its connection", func() bool { return !c.Connected() })
 		s.start()
-		eventually(t, "noticing its return", c.Connected)
+		waitUntil(t, "the client connected again", c.Connected)
 	}
 }

@@ -38,7 +38,7 @@ func TestCommands(t *testing.T) {
 }
 
 func TestResponses(t *testing.T) {
-	for said, want := range map[string]response{
+	for text, want := range map[string]response{
 		"VA 1\r\n7\r\n":      {count: 7, found: true},
 		"VA 2 t30\r\n7 \r\n": {count: 7, found: true},
 		"VA 20\r\n" + fmt.Sprint(uint64(math.MaxUint64)) + "\r\n": {count: math.MaxUint64, found: true},
@@ -52,28 +52,28 @@ func TestResponses(t *testing.T) {
 		"SERVER_ERROR out of memory storing object\r\n":       {err: errors.New("memcached refused the command: SERVER_ERROR out of memory")},
 		"CLIENT_ERROR cannot increment non-numeric value\r\n": {err: errors.New("memcached refused the command: CLIENT_ERROR cannot")},
 	} {
-		r := bufio.NewReader(strings.NewReader(said + "MN\r\n"))
+		r := bufio.NewReader(strings.NewReader(text + "MN\r\n"))
 		got, err := readResponse(r)
 		if err != nil || got.count != want.count || got.found != want.found || (got.err == nil) != (want.err == nil) {
-			t.Errorf("%q: %+v, %v, want %+v", said, got, err, want)
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 			continue
 		}
 		if want.err != nil && !strings.HasPrefix(got.err.Error(), want.err.Error()) {
-			t.Errorf("%q: %v, want %v", said, got.err, want.err)
+			t.Errorf("%q: %v, want %v", text, got.err, want.err)
 		}
 		if next, err := readResponse(r); err != nil || !next.found {
-			t.Errorf("%q: out of step with what follows: %+v, %v", said, next, err)
+			t.Errorf("%q: the response after it is read as %+v, %v", text, next, err)
 		}
 	}
 }
 
 func TestInvalidResponses(t *testing.T) {
-	for _, said := range []string{
+	for _, text := range []string{
 		"", "VA", "VA \r\n", "VA x\r\n", "VA 1\r\n77\r\n", "VA 1\r\n7\n\n", "VA 1\r\n7", "VA -1\r\n\r\n", "VA 9999999999\r\n",
 		"VA 18446744073709551615\r\n", "VA 100\r\nshort", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "EN\n", strings.Repeat("E", 1<<17),
 	} {
-		if got, err := readResponse(bufio.NewReader(strings.NewReader(said))); err == nil {
-			t.Errorf("%.40q was read as %+v", said, got)
+		if got, err := readResponse(bufio.NewReader(strings.NewReader(text))); err == nil {
+			t.Errorf("%.40q was read as %+v", text, got)
 		}
 	}
 }
@@ -84,15 +84,15 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte("VA 2 t30\r\n7 \r\nEN\r\n"))
 	f.Add([]byte("VA 100\r\nx"))
 	f.Add([]byte("CLIENT_ERROR bad\r\nMN\r\n"))
-	f.Fuzz(func(t *testing.T, said []byte) {
-		r := bufio.NewReaderSize(bytes.NewReader(said), 128)
-		for range len(said) + 1 {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := bufio.NewReaderSize(bytes.NewReader(text), 128)
+		for range len(text) + 1 {
 			a, err := readResponse(r)
 			if err != nil {
 				return
 			}
 			if a.err != nil && a.count != 0 {
-				t.Fatalf("an error with a count: %+v", a)
+				t.Fatalf("a response with both an error and a count: %+v", a)
 			}
 		}
 		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {

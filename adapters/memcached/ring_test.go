@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func ringOf(names []string) *ring {
+func newTestRing(names []string) *ring {
 	r := newRing(0, nil, nil)
 	nodes := make([]*node, len(names))
 	for i, name := range names {
@@ -34,17 +34,17 @@ func TestNodeOfAKey(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,5}:[1-9]`), 1, 20, rapid.ID[string]).Draw(t, "names")
 		gone := rapid.IntRange(0, len(names)-1).Draw(t, "gone")
 		key := rapid.String().Draw(t, "key")
-		before := ringOf(names).nameOf(t, key)
+		before := newTestRing(names).nameOf(t, key)
 		shuffled := append([]string(nil), names...)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if got := ringOf(shuffled).nameOf(t, key); got != before {
+		if got := newTestRing(shuffled).nameOf(t, key); got != before {
 			t.Fatalf("%q is on %s, and in another order on %s", key, before, got)
 		}
 		left := append(append([]string(nil), names[:gone]...), names[gone+1:]...)
 		if len(left) == 0 || names[gone] == before {
 			return
 		}
-		if got := ringOf(left).nameOf(t, key); got != before {
+		if got := newTestRing(left).nameOf(t, key); got != before {
 			t.Fatalf("%q moved from %s to %s when %s was removed", key, before, got, names[gone])
 		}
 	})
@@ -56,7 +56,7 @@ func TestNodesShareEvenly(t *testing.T) {
 	for i := range 5 {
 		names = append(names, fmt.Sprintf("10.0.0.%d:11211", i))
 	}
-	r, share := ringOf(names), map[string]int{}
+	r, share := newTestRing(names), map[string]int{}
 	const keys = 50000
 	for i := range keys {
 		share[r.nameOf(t, fmt.Sprintf("shop|tenant:%d|86400|%d", i, 1_700_000_000))]++
@@ -74,7 +74,7 @@ func TestNodesShareEvenly(t *testing.T) {
 // TestMappingStays fixes the mapping of keys to nodes, because a release with another mapping would
 // reset all counters during a rolling update.
 func TestMappingStays(t *testing.T) {
-	r := ringOf([]string{"a:11211", "b:11211", "c:11211"})
+	r := newTestRing([]string{"a:11211", "b:11211", "c:11211"})
 	got := ""
 	for i := range 16 {
 		got += r.nameOf(t, fmt.Sprint("key", i))[:1]

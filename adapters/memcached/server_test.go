@@ -42,7 +42,7 @@ func discardLog() *logrus.Entry {
 	return logrus.NewEntry(log)
 }
 
-func open(t testing.TB, cfg memcached.Config) *memcached.Client {
+func openClient(t testing.TB, cfg memcached.Config) *memcached.Client {
 	t.Helper()
 	c, end, err := memcached.Open(t.Context(), cfg, discardLog())
 	if err != nil {
@@ -52,8 +52,8 @@ func open(t testing.TB, cfg memcached.Config) *memcached.Client {
 	return c
 }
 
-// eventually waits until holds returns true.
-func eventually(t testing.TB, what string, holds func() bool) {
+// waitUntil waits until holds returns true.
+func waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if holds() {
@@ -69,7 +69,7 @@ func freePort(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // nothing is left to do about it
+	defer func() { _ = l.Close() }() // an error has no effect on the test
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
@@ -78,7 +78,7 @@ type server struct {
 	t       testing.TB
 	address string
 	args    []string
-	secure  *tls.Config // how the test itself speaks to it; nil without TLS
+	secure  *tls.Config // the configuration of connections of the test; nil without TLS
 	process *exec.Cmd
 }
 
@@ -105,7 +105,7 @@ func (s *server) start() *server {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.kill)
-	eventually(s.t, "a server that answers", func() bool {
+	waitUntil(s.t, "a server that answers", func() bool {
 		answer, err := s.runCommands("version\r\n")
 		return err == nil && strings.HasPrefix(answer, "VERSION")
 	})
@@ -140,26 +140,26 @@ func runCommandsAt(address string, secure *tls.Config, commands string) (string,
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = c.Close() }() // nothing is left to do about it
+	defer func() { _ = c.Close() }() // an error has no effect on the test
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := io.WriteString(c, commands+"quit\r\n"); err != nil {
 		return "", err
 	}
-	said, err := io.ReadAll(c)
-	if len(said) > 0 {
-		err = nil // a server over TLS may end without a word
+	response, err := io.ReadAll(c)
+	if len(response) > 0 {
+		err = nil // a server with TLS may close the connection without a message
 	}
-	return string(said), err
+	return string(response), err
 }
 
 // mustRun sends commands and fails the test if there is no response.
 func (s *server) mustRun(commands string) string {
 	s.t.Helper()
-	said, err := s.runCommands(commands)
+	response, err := s.runCommands(commands)
 	if err != nil {
 		s.t.Fatalf("%q: %v", commands, err)
 	}
-	return said
+	return response
 }
 
 // remainingTTL returns a function for countertest.Subject that reads the time to live of a counter,
@@ -168,12 +168,12 @@ func remainingTTL(addresses ...string) func(*testing.T, string) (time.Duration, 
 	return func(t *testing.T, key string) (time.Duration, bool) {
 		t.Helper()
 		for _, address := range addresses {
-			said, err := runCommandsAt(address, nil, "mg "+key+" t\r\n")
+			response, err := runCommandsAt(address, nil, "mg "+key+" t\r\n")
 			if err != nil {
 				t.Fatal(err)
 			}
 			var left int64
-			if _, err := fmt.Sscanf(said, "HD t%d", &left); err == nil {
+			if _, err := fmt.Sscanf(response, "HD t%d", &left); err == nil {
 				return time.Duration(left-1) * time.Second, true
 			}
 		}
@@ -198,8 +198,8 @@ func newMinuteHit(key string) counter.Hit {
 	return counter.Hit{Key: key, Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
 }
 
-// speaksTLS reports whether memcached was built with TLS.
-func speaksTLS(t testing.TB) bool {
+// supportsTLS reports whether memcached was built with TLS.
+func supportsTLS(t testing.TB) bool {
 	t.Helper()
 	help, err := exec.Command("memcached", "-h").Output()
 	if err != nil {

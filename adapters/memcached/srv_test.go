@@ -26,7 +26,7 @@ type nameServer struct {
 
 	mu      sync.Mutex
 	targets []string // host:port
-	asked   int
+	queries int
 }
 
 func newNameServer(t *testing.T) *nameServer {
@@ -35,7 +35,7 @@ func newNameServer(t *testing.T) *nameServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = packets.Close() }) // nothing is left to do about it
+	t.Cleanup(func() { _ = packets.Close() }) // an error has no effect on the test
 	s := &nameServer{resolver: &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", packets.LocalAddr().String())
 	}}}
@@ -60,10 +60,10 @@ func (s *nameServer) set(targets ...string) {
 	s.targets = targets
 }
 
-func (s *nameServer) questions() int {
+func (s *nameServer) countQueries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.queries
 }
 
 func (s *nameServer) reply(query []byte) ([]byte, error) {
@@ -73,7 +73,7 @@ func (s *nameServer) reply(query []byte) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	s.queries++
 	m.Response, m.Additionals = true, nil
 	if len(s.targets) == 0 {
 		m.RCode = dnsmessage.RCodeNameError
@@ -151,7 +151,7 @@ func TestCountingOnNodesOfTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address = "localhost:" + port // a record names no numbers
+	address = "localhost:" + port // an SRV record contains a name, not an IP address
 	s := newNameServer(t)
 	c := openSRV(t, s, 0)
 	hits := []counter.Hit{{Key: fmt.Sprintf("srv|%d", time.Now().UnixNano()), Addend: 1, TTL: time.Minute}}
@@ -180,9 +180,9 @@ func TestRefresh(t *testing.T) {
 	if (*c.ring.nodes.Load())[0] != stays {
 		t.Error("a node in both lists was opened again")
 	}
-	asked := s.questions()
-	s.set() // a record that vanished leaves the nodes as they are
-	for end := time.Now().Add(30 * time.Second); s.questions() < asked+2 && time.Now().Before(end); {
+	queries := s.countQueries()
+	s.set() // a missing record does not change the nodes
+	for end := time.Now().Add(30 * time.Second); s.countQueries() < queries+2 && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	awaitNames(t, c, "b.cache.test:2", "c.cache.test:3")

@@ -21,13 +21,13 @@ func newSecureServer(t *testing.T, authority *testcert.Certificate, host string,
 	t.Helper()
 	certificate := authority.Issue(t, host)
 	options := "ssl_chain_cert=" + certificate.CertFile + ",ssl_key=" + certificate.KeyFile
-	own := &tls.Config{InsecureSkipVerify: true} // it is the test's own
+	own := &tls.Config{InsecureSkipVerify: true} // the test itself started this server
 	if clients != nil {
 		options += ",ssl_verify_mode=2,ssl_ca_cert=" + clients.CertFile
 		own.Certificates = []tls.Certificate{clients.Issue(t, "test").Pair()}
 	}
 	s := newServer(t, "-Z", "-o", options)
-	if !speaksTLS(t) {
+	if !supportsTLS(t) {
 		t.Skip("memcached was built without TLS")
 	}
 	s.secure = own
@@ -43,7 +43,7 @@ func newSecureConfig(s *server, authority *testcert.Certificate) memcached.Confi
 func TestCountersContractOverTLS(t *testing.T) {
 	ours := testcert.NewAuthority(t)
 	s := newSecureServer(t, ours, "127.0.0.1", nil)
-	subject := countertest.Subject{Store: open(t, newSecureConfig(s, ours)), Key: newKeys(), Loose: true}
+	subject := countertest.Subject{Store: openClient(t, newSecureConfig(s, ours)), Key: newKeys(), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
@@ -67,13 +67,13 @@ func TestTLSVerification(t *testing.T) {
 	} {
 		cfg := newSecureConfig(c.server, c.trust)
 		cfg.TLSSkipVerification = c.skip
-		if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); (err == nil) != c.want {
+		if _, err := addHits(t, openClient(t, cfg), newMinuteHit("k")); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	plain := newConfig(right.address)
 	plain.Timeout = 200 * time.Millisecond
-	if _, err := addHits(t, open(t, plain), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
+	if _, err := addHits(t, openClient(t, plain), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without TLS: %v, want fault.Unavailable", err)
 	}
 }
@@ -82,12 +82,12 @@ func TestClientCertificate(t *testing.T) {
 	ours, clients := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	s := newSecureServer(t, ours, "127.0.0.1", clients)
 	cfg := newSecureConfig(s, ours)
-	if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
+	if _, err := addHits(t, openClient(t, cfg), newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without a certificate: %v, want fault.Unavailable", err)
 	}
 	own := clients.Issue(t, "tollgate")
 	cfg.TLSClientCert, cfg.TLSClientKey = own.CertFile, own.KeyFile
-	if _, err := addHits(t, open(t, cfg), newMinuteHit("k")); err != nil {
+	if _, err := addHits(t, openClient(t, cfg), newMinuteHit("k")); err != nil {
 		t.Errorf("with a certificate: %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 		cfg.TLS = true
 		change(&cfg)
 		if _, _, err := memcached.Open(t.Context(), cfg, discardLog()); err == nil || !strings.HasPrefix(err.Error(), variable) {
-			t.Errorf("%v, want a sentence that begins with %s", err, variable)
+			t.Errorf("%v, want an error that begins with %s", err, variable)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestCountersContract(t *testing.T) {
 	}
 }
 
-func add(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Duration) uint64 {
+func addHits(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Duration) uint64 {
 	t.Helper()
 	after := make([]uint64, 1)
 	if err := c.Add(t.Context(), []counter.Hit{{Key: key, Addend: addend, TTL: ttl}}, after); err != nil {
@@ -43,14 +43,14 @@ func add(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Du
 	return after[0]
 }
 
-func TestFullCountersForgetTheSoonestToExpire(t *testing.T) {
+func TestFullStoreRemovesCounterThatExpiresFirst(t *testing.T) {
 	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 3})
-	add(t, c, "middle", 1, 2*time.Minute)
-	add(t, c, "soon", 1, time.Minute)
-	add(t, c, "late", 1, 3*time.Minute)
-	add(t, c, "later", 1, 4*time.Minute)
+	addHits(t, c, "middle", 1, 2*time.Minute)
+	addHits(t, c, "soon", 1, time.Minute)
+	addHits(t, c, "late", 1, 3*time.Minute)
+	addHits(t, c, "later", 1, 4*time.Minute)
 	for key, wanted := range map[string]uint64{"soon": 0, "middle": 1, "late": 1, "later": 1} {
-		if got := add(t, c, key, 0, time.Minute); got != wanted {
+		if got := addHits(t, c, key, 0, time.Minute); got != wanted {
 			t.Errorf("%s: count %d, want %d", key, got, wanted)
 		}
 	}
@@ -59,19 +59,19 @@ func TestFullCountersForgetTheSoonestToExpire(t *testing.T) {
 	}
 }
 
-func TestExpiredCountersGoBeforeLiveOnes(t *testing.T) {
+func TestExpiredCountersAreRemovedFirst(t *testing.T) {
 	clock := newManual()
 	c := memory.NewCounters(clock, memory.Config{MaxCounters: 100})
 	for i := range 100 {
-		add(t, c, fmt.Sprint("old", i), 1, time.Minute)
+		addHits(t, c, fmt.Sprint("old", i), 1, time.Minute)
 	}
 	clock.Advance(time.Minute)
 	for i := range 100 {
-		add(t, c, fmt.Sprint("new", i), 1, time.Minute)
+		addHits(t, c, fmt.Sprint("new", i), 1, time.Minute)
 	}
 	for i := range 100 {
-		if add(t, c, fmt.Sprint("new", i), 0, time.Minute) != 1 {
-			t.Errorf("counter new%d was forgotten", i)
+		if addHits(t, c, fmt.Sprint("new", i), 0, time.Minute) != 1 {
+			t.Errorf("counter new%d was removed", i)
 		}
 	}
 	if c.Evicted() != 0 || c.Len() != 100 {
@@ -79,22 +79,22 @@ func TestExpiredCountersGoBeforeLiveOnes(t *testing.T) {
 	}
 }
 
-func TestExpiredCountersRunOut(t *testing.T) {
+func TestExpiredCountersAreRemoved(t *testing.T) {
 	clock := newManual()
 	c := memory.NewCounters(clock, memory.Config{MaxCounters: 10_000})
 	for i := range 1000 {
-		add(t, c, fmt.Sprint("old", i), 1, time.Minute)
+		addHits(t, c, fmt.Sprint("old", i), 1, time.Minute)
 	}
 	clock.Advance(time.Minute)
 	for i := range 1000 {
-		add(t, c, fmt.Sprint("new", i), 1, time.Minute)
+		addHits(t, c, fmt.Sprint("new", i), 1, time.Minute)
 	}
-	if c.Len() > 1010 { // each shard may hold one that its last new counter left
-		t.Errorf("%d counters kept, of which 1000 live", c.Len())
+	if c.Len() > 1010 { // each shard may contain one expired counter
+		t.Errorf("%d counters kept, want at most 1010", c.Len())
 	}
 }
 
-// TestCountersAgainstModel compares the store with a plain map under random hits and steps of time.
+// TestCountersAgainstModel compares the store with a map after random hits and time steps.
 func TestCountersAgainstModel(t *testing.T) {
 	type entry struct {
 		count   uint64
@@ -111,14 +111,14 @@ func TestCountersAgainstModel(t *testing.T) {
 				Addend: rapid.Int64Range(-5, 9).Draw(t, "addend"),
 				TTL:    time.Duration(rapid.IntRange(1, 4).Draw(t, "ttl")) * time.Second,
 			}
-			e, there := model[h.Key]
-			if there && !clock.Now().Before(e.expires) {
-				e, there = entry{}, false
+			e, found := model[h.Key]
+			if found && !clock.Now().Before(e.expires) {
+				e, found = entry{}, false
 			}
-			if !there && h.Addend > 0 {
+			if !found && h.Addend > 0 {
 				e.expires = clock.Now().Add(h.TTL)
 			}
-			if there || h.Addend > 0 {
+			if found || h.Addend > 0 {
 				e.count = uint64(max(int64(e.count)+h.Addend, 0))
 				model[h.Key] = e
 			} else {
@@ -137,14 +137,14 @@ func TestCountersAgainstModel(t *testing.T) {
 
 func TestMillionCountersFitIn200MiB(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes a million counters")
+		t.Skip("creates a million counters")
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
 	for i := range 1_000_000 {
-		add(t, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
+		addHits(t, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -152,7 +152,7 @@ func TestMillionCountersFitIn200MiB(t *testing.T) {
 		t.Errorf("%d counters kept, %d evicted", c.Len(), c.Evicted())
 	}
 	if used := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc); used > 200<<20 {
-		t.Errorf("a million counters take %d MiB", used>>20)
+		t.Errorf("a million counters take %d MiB, want at most 200", used>>20)
 	}
 	runtime.KeepAlive(c)
 }
@@ -167,7 +167,7 @@ func TestCountingAllocatesOnlyForNewKeys(t *testing.T) {
 		}
 	})
 	if allocations > 0 {
-		t.Errorf("%v allocations to count known keys", allocations)
+		t.Errorf("counting known keys makes %v allocations, want 0", allocations)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestConfigNamesTheVariable(t *testing.T) {
 		}
 	}
 	if err := (memory.Config{MaxCounters: 1, MaxSessions: 1}).Validate(); err != nil {
-		t.Errorf("the least of all: %v", err)
+		t.Errorf("the smallest valid values: %v", err)
 	}
 }
 
@@ -208,13 +208,13 @@ func BenchmarkCountersAdd(b *testing.B) {
 // BenchmarkMillionCounters measures how much memory a million live counters take: at most 200 MiB.
 func BenchmarkMillionCounters(b *testing.B) {
 	var c *memory.Counters
-	before := heap()
+	before := measureHeap()
 	for b.Loop() {
 		c = memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
 		for i := range 1_000_000 {
-			add(b, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
+			addHits(b, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
 		}
 	}
-	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+	b.ReportMetric(float64(measureHeap()-before)/(1<<20), "MiB")
 	runtime.KeepAlive(c)
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// calls counts hits of a limit as decisions do.
-type calls struct {
+// limiter counts hits of a limit in the same way as the rate limit service.
+type limiter struct {
 	store *memory.Counters
 	clock *clocktest.Manual
 }
 
-func newCalls(most int) calls {
+func newLimiter(most int) limiter {
 	clock := newManual()
-	return calls{memory.NewCounters(clock, memory.Config{MaxCounters: most}), clock}
+	return limiter{memory.NewCounters(clock, memory.Config{MaxCounters: most}), clock}
 }
 
-// over counts one hit and reports whether it is over the limit.
-func (c calls) over(t testing.TB, key string, limit uint64, window time.Duration) bool {
+// isOver counts one hit and reports whether the count is over the limit.
+func (c limiter) isOver(t testing.TB, key string, limit uint64, window time.Duration) bool {
 	t.Helper()
 	now := c.clock.Now()
 	h := counter.Hit{
@@ -43,89 +43,90 @@ func (c calls) over(t testing.TB, key string, limit uint64, window time.Duration
 	return after[0] > limit
 }
 
-// TestLongUnitsDoNotPushOutShortOnes: a caller that brings new values of a limit per day must not
-// switch off a limit per minute.
-func TestLongUnitsDoNotPushOutShortOnes(t *testing.T) {
-	c := newCalls(1000)
+// TestLongWindowsKeepShortOnes checks that a flood of new keys with a limit per day does not
+// disable a limit per minute.
+func TestLongWindowsKeepShortOnes(t *testing.T) {
+	c := newLimiter(1000)
 	for n := range 5000 {
-		c.over(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
+		c.isOver(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
 	}
 	for n := range 10 { // bob reaches his limit during the flood
-		if got, want := c.over(t, "bob", 3, time.Minute), n >= 3; got != want {
+		if got, want := c.isOver(t, "bob", 3, time.Minute), n >= 3; got != want {
 			t.Fatalf("call %d is over: %v, want %v", n+1, got, want)
 		}
 		for i := range 200 {
-			c.over(t, fmt.Sprint("flood", n, " ", i), 10, 24*time.Hour)
+			c.isOver(t, fmt.Sprint("flood", n, " ", i), 10, 24*time.Hour)
 		}
-		c.over(t, fmt.Sprint("alice", n), 3, time.Minute)
+		c.isOver(t, fmt.Sprint("alice", n), 3, time.Minute)
 	}
 	if kept := c.store.Len(); kept > 1000 {
 		t.Errorf("%d counters are kept of at most 1000", kept)
 	}
 }
 
-// TestDeadCountersDoNotPushOutLiveOnes checks that counters per second are removed after their
-// second, regardless of the jitter of other stores.
-func TestDeadCountersDoNotPushOutLiveOnes(t *testing.T) {
-	c := newCalls(200)
-	exhaust(t, c, 50)
+// TestEndedWindowsKeepLiveCounters checks that counters per second are removed after their second,
+// although their time to live is longer.
+func TestEndedWindowsKeepLiveCounters(t *testing.T) {
+	c := newLimiter(200)
+	exceedLimits(t, c, 50)
 	for n := range 3000 {
 		if n%100 == 0 {
 			c.clock.Advance(time.Second)
 		}
-		c.over(t, fmt.Sprint("other", n), 1000, time.Second)
+		c.isOver(t, fmt.Sprint("other", n), 1000, time.Second)
 	}
-	stillOver(t, c, 50)
+	wantOverLimit(t, c, 50)
 	if n := c.store.Evicted(); n != 0 {
-		t.Errorf("%d live counters were forgotten although dead ones were there", n)
+		t.Errorf("%d live counters were removed, although counters of ended windows could be removed", n)
 	}
 }
 
-// TestEnforcedLimitsAreForgottenLast: limits that are being enforced outlive a flood of the same
-// unit.
-func TestEnforcedLimitsAreForgottenLast(t *testing.T) {
-	c := newCalls(200)
-	exhaust(t, c, 50)
+// TestExceededLimitsAreRemovedLast checks that counters that are over their limit stay during a
+// flood of new keys with the same window.
+func TestExceededLimitsAreRemovedLast(t *testing.T) {
+	c := newLimiter(200)
+	exceedLimits(t, c, 50)
 	for n := range 3000 {
-		c.over(t, fmt.Sprint("other", n), 1000, time.Minute)
+		c.isOver(t, fmt.Sprint("other", n), 1000, time.Minute)
 	}
-	stillOver(t, c, 50)
+	wantOverLimit(t, c, 50)
 	if n := c.store.Evicted(); n != 50+3000-200 {
-		t.Errorf("%d counters were forgotten", n)
+		t.Errorf("%d counters were removed, want %d", n, 50+3000-200)
 	}
 }
 
-// exhaust brings so many callers over a limit per minute, at the beginning of one.
-func exhaust(t *testing.T, c calls, callers int) {
+// exceedLimits advances to the start of a minute and makes each caller exceed its limit per minute.
+func exceedLimits(t *testing.T, c limiter, callers int) {
 	t.Helper()
 	now := c.clock.Now()
 	c.clock.Advance(now.Truncate(time.Minute).Add(time.Minute).Sub(now))
 	for n := range 3 * callers {
-		c.over(t, fmt.Sprint("exhausted", n%callers), 2, time.Minute)
+		c.isOver(t, fmt.Sprint("exhausted", n%callers), 2, time.Minute)
 	}
 }
 
-func stillOver(t *testing.T, c calls, callers int) {
+// wantOverLimit checks that all callers of exceedLimits are still over their limit.
+func wantOverLimit(t *testing.T, c limiter, callers int) {
 	t.Helper()
 	over := 0
 	for n := range callers {
-		if c.over(t, fmt.Sprint("exhausted", n), 2, time.Minute) {
+		if c.isOver(t, fmt.Sprint("exhausted", n), 2, time.Minute) {
 			over++
 		}
 	}
 	if over != callers {
-		t.Errorf("%d of %d exhausted limits are still over", over, callers)
+		t.Errorf("%d of %d callers are still over their limit, want all", over, callers)
 	}
 }
 
-// TestFullStoreForgetsIdleCountersFirst compares a full store with what may be forgotten: while any
-// counter is within its limit, all that are over keep their counts; and never are more kept than
-// may be.
-func TestFullStoreForgetsIdleCountersFirst(t *testing.T) {
+// TestFullStoreRemovesCountersWithinLimitFirst checks that counters over their limit keep their
+// counts while the store contains a counter within its limit, and that the store never exceeds its
+// size.
+func TestFullStoreRemovesCountersWithinLimitFirst(t *testing.T) {
 	windows := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	rapid.Check(t, func(r *rapid.T) {
 		const most = 20
-		c := newCalls(most)
+		c := newLimiter(most)
 		counts := map[string]uint64{} // of the keys that are over
 		for range rapid.IntRange(1, 200).Draw(r, "steps") {
 			window := rapid.SampledFrom(windows).Draw(r, "window")
@@ -143,7 +144,7 @@ func TestFullStoreForgetsIdleCountersFirst(t *testing.T) {
 				r.Fatal(err)
 			}
 			if before, known := counts[key]; known && after[0] != before+1 {
-				r.Fatalf("%s was over with %d hits and has %d now", key, before, after[0])
+				r.Fatalf("%s was over its limit with %d hits and now has %d", key, before, after[0])
 			}
 			if after[0] > limit {
 				counts[key] = after[0]
@@ -155,35 +156,35 @@ func TestFullStoreForgetsIdleCountersFirst(t *testing.T) {
 	})
 }
 
-// lines is a log that a test reads while it is written.
-type lines struct {
+// logBuffer is a log that a test can read during writes.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *lines) count(word string) int {
+func (l *logBuffer) countWord(word string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), word)
 }
 
 func TestEvictionsAreReported(t *testing.T) {
-	c, metrics, log, text := newCalls(10), prometheus.NewRegistry(), logrus.New(), &lines{}
+	c, metrics, log, text := newLimiter(10), prometheus.NewRegistry(), logrus.New(), &logBuffer{}
 	log.SetOutput(text)
 	c.store.Measure("test", metrics, logrus.NewEntry(log))
 	for minute := range 2 {
 		for n := range 30 {
-			c.over(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
+			c.isOver(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
 		}
-		for end := time.Now().Add(20 * time.Second); text.count("COUNTERS_IN_PROCESS_MAX") != minute+1; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(20 * time.Second); text.countWord("COUNTERS_IN_PROCESS_MAX") != minute+1; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("warned %d times, want %d", text.count("COUNTERS_IN_PROCESS_MAX"), minute+1)
+				t.Fatalf("warned %d times, want %d", text.countWord("COUNTERS_IN_PROCESS_MAX"), minute+1)
 			}
 		}
 		c.clock.Advance(time.Minute)

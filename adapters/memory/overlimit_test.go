@@ -29,53 +29,53 @@ func TestOverLimitContract(t *testing.T) {
 	})
 }
 
-// TestOverLimitStaysWithinItsBytes notes ten times as many keys as there is room
-// for, short and long ones.
+// TestOverLimitStaysWithinItsBytes checks the size of the cache after ten times as many keys as it
+// can hold, for short and long keys.
 func TestOverLimitStaysWithinItsBytes(t *testing.T) {
 	const bytes = 8 << 20
 	for _, length := range []int{20, 200} {
 		c := newManual()
-		before := heap()
+		before := measureHeap()
 		o := newOverLimit(t, c, bytes)
 		notes := 10 * bytes / (200 + length)
 		for i := range notes {
-			o.Note(longKey(i, length), 10, c.Now().Add(time.Hour))
+			o.Note(newLongKey(i, length), 10, c.Now().Add(time.Hour))
 		}
-		grown := heap() - before
+		grown := measureHeap() - before
 		t.Logf("keys of %d bytes: %d bytes for a bound of %d", length, grown, bytes)
 		if grown > bytes*5/4 {
 			t.Errorf("keys of %d bytes: %d bytes for a bound of %d", length, grown, bytes)
 		}
 		held := 0
 		for i := range notes {
-			if o.Over(longKey(i, length), 10, c.Now()) {
+			if o.Over(newLongKey(i, length), 10, c.Now()) {
 				held++
 			}
 		}
 		if held < notes/20 {
-			t.Errorf("keys of %d bytes: only %d are remembered", length, held)
+			t.Errorf("keys of %d bytes: the cache contains only %d", length, held)
 		}
 		runtime.KeepAlive(o)
 	}
 }
 
-// heap returns the bytes in use.
-func heap() int64 {
+// measureHeap returns the number of bytes in use.
+func measureHeap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what finalizers held
+	runtime.GC() // frees the memory that finalizers released
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // memory ends far below 2^63
+	return int64(m.HeapAlloc) //nolint:gosec // always far below 2^63
 }
 
-func longKey(i, length int) string {
+func newLongKey(i, length int) string {
 	key := fmt.Sprint(i)
 	return key + strings.Repeat("k", length-len(key))
 }
 
-// TestOverLimitReclaimsWhatHasExpired fills the cache in window after window: what
-// is left of earlier ones makes room, however often it was asked for.
-func TestOverLimitReclaimsWhatHasExpired(t *testing.T) {
+// TestOverLimitRemovesExpiredKeys fills the cache in several windows and checks that expired keys
+// make room for new ones, even if they were read often.
+func TestOverLimitRemovesExpiredKeys(t *testing.T) {
 	c := newManual()
 	o := newOverLimit(t, c, 1<<20)
 	for window := range 5 {
@@ -93,7 +93,7 @@ func TestOverLimitReclaimsWhatHasExpired(t *testing.T) {
 			}
 		}
 		if held != 2000 {
-			t.Fatalf("window %d: %d of 2000 keys are remembered", window, held)
+			t.Fatalf("window %d: the cache contains %d of 2000 keys", window, held)
 		}
 		c.Advance(2 * time.Minute)
 	}
@@ -104,8 +104,8 @@ func TestOverLimitReadAllocatesNothing(t *testing.T) {
 	o := newOverLimit(t, c, 1<<20)
 	o.Note("k", 1, c.Now().Add(time.Hour))
 	now := c.Now()
-	if n := testing.AllocsPerRun(1000, func() { o.Over("k", 1, now); o.Over("none", 1, now) }); n >= 1 {
-		t.Errorf("reading allocates %v times", n)
+	if n := testing.AllocsPerRun(1000, func() { o.Over("k", 1, now); o.Over("missing", 1, now) }); n >= 1 {
+		t.Errorf("reading makes %v allocations, want 0", n)
 	}
 }
 
@@ -116,7 +116,7 @@ func BenchmarkOverLimit(b *testing.B) {
 	}
 	now := time.Now()
 	o.Note("hot", 1, now.Add(time.Hour))
-	for name, key := range map[string]string{"one hot key": "hot", "a key that is not there": "none"} {
+	for name, key := range map[string]string{"one hot key": "hot", "a key that is not there": "missing"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(p *testing.PB) {

@@ -36,7 +36,7 @@ func TestSessionsAreServedUpToMaxAge(t *testing.T) {
 	sessioncachetest.MustMiss(t, c, s.ID, "after MaxAge")
 }
 
-func TestSessionsOutliveNoClockSetBack(t *testing.T) {
+func TestSessionsFromTheFutureAreIgnored(t *testing.T) {
 	clock := newManual()
 	c := memory.NewSessions(clock, memory.Config{MaxSessions: 10})
 	c.Put(t.Context(), sessioncachetest.Session("a"), clock.Now())
@@ -58,7 +58,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	sessioncachetest.MustServe(t, c, sessioncachetest.Session("1999"), "the newest of a full cache")
 }
 
-func TestAgedSessionsRunOut(t *testing.T) {
+func TestOldSessionsAreRemoved(t *testing.T) {
 	clock := newManual()
 	c := memory.NewSessions(clock, memory.Config{MaxSessions: 100_000})
 	for i := range 3000 {
@@ -68,6 +68,6 @@ func TestAgedSessionsRunOut(t *testing.T) {
 		c.Put(t.Context(), sessioncachetest.Session(auth.SessionID(fmt.Sprint(i))), clock.Now())
 	}
 	if c.Len() > 1600 {
-		t.Errorf("%d copies kept, of which 1500 are good", c.Len())
+		t.Errorf("%d copies kept, want at most 1600", c.Len())
 	}
 }

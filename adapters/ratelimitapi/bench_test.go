@@ -20,19 +20,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// empty is a service that always returns OK.
-type empty struct {
+// okService is a service that always returns OK.
+type okService struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 }
 
-func (empty) ShouldRateLimit(context.Context, *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+func (okService) ShouldRateLimit(context.Context, *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
 	return &ratelimitpb.RateLimitResponse{OverallCode: okCode}, nil
 }
 
-func call(b *testing.B, client ratelimitpb.RateLimitServiceClient, keys ...string) {
+func benchmarkCalls(b *testing.B, client ratelimitpb.RateLimitServiceClient, keys ...string) {
 	b.Helper()
 	b.ReportAllocs()
-	r := request(keys...)
+	r := newRequest(keys...)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			if _, err := client.ShouldRateLimit(context.Background(), r); err != nil {
@@ -43,11 +43,11 @@ func call(b *testing.B, client ratelimitpb.RateLimitServiceClient, keys ...strin
 	})
 }
 
-// BenchmarkGRPC compares a decision with an empty handler.
+// BenchmarkGRPC compares a decision with a service that always returns OK.
 func BenchmarkGRPC(b *testing.B) {
 	b.Run("empty", func(b *testing.B) {
 		server := grpc.NewServer()
-		ratelimitpb.RegisterRateLimitServiceServer(server, empty{})
+		ratelimitpb.RegisterRateLimitServiceServer(server, okService{})
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
@@ -59,19 +59,19 @@ func BenchmarkGRPC(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = conn.Close() })
-		call(b, ratelimitpb.NewRateLimitServiceClient(conn), "free")
+		benchmarkCalls(b, ratelimitpb.NewRateLimitServiceClient(conn), "free")
 	})
 	b.Run("decision", func(b *testing.B) {
-		s := open(b, config(), nil)
-		s.load(b)
-		call(b, s.client(b), "free")
+		s := openFixture(b, newConfig(), nil)
+		s.loadRules(b)
+		benchmarkCalls(b, s.newClient(b), "free")
 	})
 	b.Run("over limit from the local cache", func(b *testing.B) {
 		cache, err := memory.NewOverLimit(system.Clock{}, memory.Config{OverLimitBytes: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
 		}
-		rules := reload.New(ruleset.Options{}, silent{})
+		rules := reload.New(ruleset.Options{}, noopReporter{})
 		d, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
 			Rules: rules, Clock: system.Clock{}, OverLimit: cache,
 			Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 10_000}),
@@ -79,14 +79,14 @@ func BenchmarkGRPC(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := open(b, config(), d)
+		s := openFixture(b, newConfig(), d)
 		s.rules = rules
-		s.load(b)
-		call(b, s.client(b), "zero")
+		s.loadRules(b)
+		benchmarkCalls(b, s.newClient(b), "zero")
 	})
 }
 
-func post(b *testing.B, url string) {
+func benchmarkPosts(b *testing.B, url string) {
 	b.Helper()
 	b.ReportAllocs()
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
@@ -100,13 +100,13 @@ func post(b *testing.B, url string) {
 				b.Error(err)
 				return
 			}
-			_, _ = io.Copy(io.Discard, r.Body) // an error shows at the next request
+			_, _ = io.Copy(io.Discard, r.Body) // an error makes the next request fail
 			_ = r.Body.Close()
 		}
 	})
 }
 
-// BenchmarkHTTP compares a decision with a constant answer of Fiber.
+// BenchmarkHTTP compares a decision with a constant response of Fiber.
 func BenchmarkHTTP(b *testing.B) {
 	b.Run("constant", func(b *testing.B) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
@@ -117,11 +117,11 @@ func BenchmarkHTTP(b *testing.B) {
 		}
 		go func() { _ = app.Listener(l) }() // ended by Shutdown
 		b.Cleanup(func() { _ = app.Shutdown() })
-		post(b, "http://"+l.Addr().String()+"/json")
+		benchmarkPosts(b, "http://"+l.Addr().String()+"/json")
 	})
 	b.Run("decision", func(b *testing.B) {
-		s := open(b, config(), nil)
-		s.load(b)
-		post(b, s.url+"/json")
+		s := openFixture(b, newConfig(), nil)
+		s.loadRules(b)
+		benchmarkPosts(b, s.url+"/json")
 	})
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// loadMetadata loads rules that tell callers something.
-func (b *bench) loadMetadata(t *testing.T) {
+// loadMetadataRules loads rules with and without metadata.
+func (b *fixture) loadMetadataRules(t *testing.T) {
 	t.Helper()
 	quota := func(key string, limit uint32, m ratelimit.Metadata) ruleset.Descriptor {
-		return ruleset.Descriptor{Key: text(key), Limit: perMinute(limit), QuotaMode: true, Metadata: m}
+		return ruleset.Descriptor{Key: newText(key), Limit: perMinute(limit), QuotaMode: true, Metadata: m}
 	}
-	err := b.rules.Apply([]ruleset.Source{{Domain: text("d"), Descriptors: []ruleset.Descriptor{
-		{Key: text("plain"), Limit: perMinute(100)},
-		{Key: text("zero"), Limit: perMinute(0), Metadata: ratelimit.Metadata{"hidden": true}},
-		{Key: text("free"), Limit: &ruleset.Limit{Unlimited: true}, Metadata: ratelimit.Metadata{"hidden": true}},
-		{Key: text("told"), Limit: perMinute(100), Metadata: ratelimit.Metadata{"name": "first", "at": map[string]any{"a": "<1>"}, "list": []any{nil, true}}},
+	err := b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: []ruleset.Descriptor{
+		{Key: newText("plain"), Limit: perMinute(100)},
+		{Key: newText("zero"), Limit: perMinute(0), Metadata: ratelimit.Metadata{"hidden": true}},
+		{Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true}, Metadata: ratelimit.Metadata{"hidden": true}},
+		{Key: newText("named"), Limit: perMinute(100), Metadata: ratelimit.Metadata{"name": "first", "at": map[string]any{"a": "<1>"}, "list": []any{nil, true}}},
 		quota("one", 0, ratelimit.Metadata{"hidden": true}),
 		quota("two", 100, ratelimit.Metadata{"name": "second", "at": map[string]any{"a": 2.0, "b": 2.0}, "list": "other"}),
 	}}})
@@ -36,32 +36,32 @@ func (b *bench) loadMetadata(t *testing.T) {
 }
 
 func TestDynamicMetadata(t *testing.T) {
-	c := config()
+	c := newConfig()
 	c.DynamicMetadata = true
-	b := open(t, c, nil)
-	b.loadMetadata(t)
-	withHits := request("plain")
+	b := openFixture(t, c, nil)
+	b.loadMetadataRules(t)
+	withHits := newRequest("plain")
 	withHits.HitsAddend = 5
 	withHits.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
 	withHits.Descriptors[0].Entries = append(withHits.Descriptors[0].Entries, &commonpb.RateLimitDescriptor_Entry{Key: "w"})
-	override := request("plain", "plain")
+	override := newRequest("plain", "plain")
 	override.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR}
 	override.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{Unit: typepb.RateLimitUnit_DAY}
-	unknown := request("plain")
+	unknown := newRequest("plain")
 	unknown.Domain = "unknown"
 	tests := map[string]struct {
-		ask  *ratelimitpb.RateLimitRequest
-		want string
+		request *ratelimitpb.RateLimitRequest
+		want    string
 	}{
-		"what was asked": {request("plain"), `{"domain": "d", "descriptors": [{"entries": ["plain=v"]}]}`},
-		"hits":           {withHits, `{"domain": "d", "descriptors": [{"entries": ["plain=v", "w="], "hitsAddend": 0}], "hitsAddend": 5}`},
-		"overrides": {override, `{"domain": "d", "descriptors": [{"entries": ["plain=v"], "limit": "requests_per_unit:7 unit:HOUR"},
+		"the response contains the request":       {newRequest("plain"), `{"domain": "d", "descriptors": [{"entries": ["plain=v"]}]}`},
+		"hits of the request and of a descriptor": {withHits, `{"domain": "d", "descriptors": [{"entries": ["plain=v", "w="], "hitsAddend": 0}], "hitsAddend": 5}`},
+		"limits of the request": {override, `{"domain": "d", "descriptors": [{"entries": ["plain=v"], "limit": "requests_per_unit:7 unit:HOUR"},
 			{"entries": ["plain=v"], "limit": "unit:DAY"}]}`},
-		"unknown domain":         {unknown, `{"domain": "unknown", "descriptors": [{"entries": ["plain=v"]}]}`},
-		"only what is within":    {request("zero", "free", "none"), `{"domain": "d", "descriptors": [{"entries": ["zero=v"]}, {"entries": ["free=v"]}, {"entries": ["none=v"]}]}`},
-		"quota mode, none over":  {request("two"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true}`},
-		"quota mode, the second": {request("two", "one"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}, {"entries": ["one=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true, "quotaModeViolations": [1]}`},
-		"earlier ones stand": {request("told", "two"), `{"domain": "d", "descriptors": [{"entries": ["told=v"]}, {"entries": ["two=v"]}],
+		"a domain without rules":           {unknown, `{"domain": "unknown", "descriptors": [{"entries": ["plain=v"]}]}`},
+		"rules without quota mode":         {newRequest("zero", "free", "none"), `{"domain": "d", "descriptors": [{"entries": ["zero=v"]}, {"entries": ["free=v"]}, {"entries": ["none=v"]}]}`},
+		"quota mode within the limit":      {newRequest("two"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true}`},
+		"quota mode over the second limit": {newRequest("two", "one"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}, {"entries": ["one=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true, "quotaModeViolations": [1]}`},
+		"the first value of a key is kept": {newRequest("named", "two"), `{"domain": "d", "descriptors": [{"entries": ["named=v"]}, {"entries": ["two=v"]}],
 			"metadata": {"name": "first", "at": {"a": "<1>", "b": 2}, "list": [null, true]}, "quotaModeEnabled": true}`},
 	}
 	for name, test := range tests {
@@ -70,8 +70,8 @@ func TestDynamicMetadata(t *testing.T) {
 			if err := protojson.Unmarshal([]byte(test.want), want); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what one answer puts together does not show in the next
-				overGRPC, err := b.client(t).ShouldRateLimit(t.Context(), test.ask)
+			for range 2 { // the first response must not change the second
+				overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), test.request)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +79,7 @@ func TestDynamicMetadata(t *testing.T) {
 					t.Errorf("gRPC:\ngot  %v\nwant %v", got, want)
 				}
 			}
-			if got := b.overJSON(t, test.ask).GetDynamicMetadata(); !proto.Equal(got, want) {
+			if got := b.overJSON(t, test.request).GetDynamicMetadata(); !proto.Equal(got, want) {
 				t.Errorf("/json:\ngot  %v\nwant %v", got, want)
 			}
 		})
@@ -87,21 +87,21 @@ func TestDynamicMetadata(t *testing.T) {
 }
 
 // overJSON sends a request to /json and returns the response.
-func (b *bench) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratelimitpb.RateLimitResponse {
+func (b *fixture) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratelimitpb.RateLimitResponse {
 	t.Helper()
 	sent, err := protojson.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	status := 200
-	overGRPC, err := b.client(t).ShouldRateLimit(t.Context(), r)
+	overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if overGRPC.OverallCode == overCode {
 		status = 429
 	}
-	_, body := b.post(t, string(sent), status)
+	_, body := b.postJSON(t, string(sent), status)
 	answer := &ratelimitpb.RateLimitResponse{}
 	if err := protojson.Unmarshal([]byte(body), answer); err != nil {
 		t.Fatalf("%s: %v", body, err)
@@ -109,13 +109,13 @@ func (b *bench) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratelim
 	return answer
 }
 
-func TestNoDynamicMetadataUnlessAskedFor(t *testing.T) {
-	b := open(t, config(), nil)
-	b.loadMetadata(t)
-	if _, body := b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"two"}]}]}`, 200); strings.Contains(body, "etadata") {
+func TestDynamicMetadataIsOffByDefault(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
+	b.loadMetadataRules(t)
+	if _, body := b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"two"}]}]}`, 200); strings.Contains(body, "etadata") {
 		t.Error(body)
 	}
-	r, err := b.client(t).ShouldRateLimit(t.Context(), request("two"))
+	r, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("two"))
 	if err != nil {
 		t.Fatal(err)
 	}

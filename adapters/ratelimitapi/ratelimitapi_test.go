@@ -43,44 +43,46 @@ import (
 // now is ten seconds after the start of a minute.
 var now = time.Unix(1_700_000_000/60*60+10, 0)
 
-type silent struct{}
+// noopReporter ignores all reports.
+type noopReporter struct{}
 
-func (silent) Loaded(int, int) {}
-func (silent) Refused(error)   {}
+func (noopReporter) Loaded(int, int) {}
+func (noopReporter) Refused(error)   {}
 
-type meter struct{ calls atomic.Int64 }
+// callCounter counts the calls that were measured.
+type callCounter struct{ calls atomic.Int64 }
 
-func (m *meter) RecordCall(time.Duration) { m.calls.Add(1) }
+func (c *callCounter) RecordCall(time.Duration) { c.calls.Add(1) }
 
-// decider is a function that decides.
-type decider func(context.Context, *ratelimit.Request) (ratelimit.Decision, error)
+// deciderFunc is a function that implements ratelimitapi.Decider.
+type deciderFunc func(context.Context, *ratelimit.Request) (ratelimit.Decision, error)
 
-func (d decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+func (d deciderFunc) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 	return d(ctx, r)
 }
 
-func failing(err error) decider {
+func newFailingDecider(err error) deciderFunc {
 	return func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) {
 		return ratelimit.Decision{}, err
 	}
 }
 
-func text(s string) ruleset.Text { return ruleset.Text{Value: s} }
+func newText(s string) ruleset.Text { return ruleset.Text{Value: s} }
 
 func perMinute(n uint32) *ruleset.Limit {
 	return &ruleset.Limit{Unit: &ruleset.Text{Value: "minute"}, Requests: &ruleset.Requests{Count: n}}
 }
 
-// bench is both listeners over a real decider, unless a test brings its own.
-type bench struct {
+// fixture contains both listeners. They use a real decider, unless a test passes another.
+type fixture struct {
 	rules  *reload.Rules
 	health *ratelimitapi.Health
 	server *ratelimitapi.Server
-	meter  *meter
+	meter  *callCounter
 	url    string
 }
 
-func config() ratelimitapi.Config {
+func newConfig() ratelimitapi.Config {
 	return ratelimitapi.Config{
 		GRPC:    ratelimitapi.GRPCConfig{Host: "127.0.0.1", MaxConnections: 100},
 		HTTP:    ratelimitapi.HTTPConfig{Host: "127.0.0.1", MaxConnections: 100},
@@ -88,17 +90,19 @@ func config() ratelimitapi.Config {
 	}
 }
 
-func open(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *bench {
+// openFixture opens both listeners with a log that is discarded. If d is nil, they use a real
+// decider.
+func openFixture(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *fixture {
 	t.Helper()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return openWith(t, c, ratelimitapi.Ports{Decider: d, Log: logrus.NewEntry(log)})
+	return openWithPorts(t, c, ratelimitapi.Ports{Decider: d, Log: logrus.NewEntry(log)})
 }
 
-// openWith is open with a log and with tracing.
-func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *bench {
+// openWithPorts opens both listeners with the given ports.
+func openWithPorts(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *fixture {
 	t.Helper()
-	b := &bench{rules: reload.New(ruleset.Options{}, silent{}), meter: &meter{}}
+	b := &fixture{rules: reload.New(ruleset.Options{}, noopReporter{}), meter: &callCounter{}}
 	if d.Decider == nil {
 		var err error
 		d.Decider, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
@@ -126,19 +130,19 @@ func openWith(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *bench 
 	return b
 }
 
-func (b *bench) load(t testing.TB) {
+func (b *fixture) loadRules(t testing.TB) {
 	t.Helper()
-	err := b.rules.Apply([]ruleset.Source{{Domain: text("d"), Descriptors: []ruleset.Descriptor{
-		{Key: text("k"), Limit: perMinute(2)},
-		{Key: text("zero"), Limit: perMinute(0)},
-		{Key: text("free"), Limit: &ruleset.Limit{Unlimited: true}},
+	err := b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: []ruleset.Descriptor{
+		{Key: newText("k"), Limit: perMinute(2)},
+		{Key: newText("zero"), Limit: perMinute(0)},
+		{Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true}},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *bench) dial(t testing.TB, creds credentials.TransportCredentials) *grpc.ClientConn {
+func (b *fixture) dialGRPC(t testing.TB, creds credentials.TransportCredentials) *grpc.ClientConn {
 	t.Helper()
 	target := b.server.GRPCAddr().String()
 	if b.server.GRPCAddr().Network() == "unix" {
@@ -152,12 +156,12 @@ func (b *bench) dial(t testing.TB, creds credentials.TransportCredentials) *grpc
 	return conn
 }
 
-func (b *bench) client(t testing.TB) ratelimitpb.RateLimitServiceClient {
+func (b *fixture) newClient(t testing.TB) ratelimitpb.RateLimitServiceClient {
 	t.Helper()
-	return ratelimitpb.NewRateLimitServiceClient(b.dial(t, insecure.NewCredentials()))
+	return ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, insecure.NewCredentials()))
 }
 
-func request(keys ...string) *ratelimitpb.RateLimitRequest {
+func newRequest(keys ...string) *ratelimitpb.RateLimitRequest {
 	r := &ratelimitpb.RateLimitRequest{Domain: "d"}
 	for _, key := range keys {
 		r.Descriptors = append(r.Descriptors, &commonpb.RateLimitDescriptor{
@@ -172,7 +176,7 @@ const (
 	overCode = ratelimitpb.RateLimitResponse_OVER_LIMIT
 )
 
-func limited(code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32) *ratelimitpb.RateLimitResponse_DescriptorStatus {
+func newStatus(code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32) *ratelimitpb.RateLimitResponse_DescriptorStatus {
 	return &ratelimitpb.RateLimitResponse_DescriptorStatus{
 		Code:               code,
 		CurrentLimit:       &ratelimitpb.RateLimitResponse_RateLimit{RequestsPerUnit: limit, Unit: ratelimitpb.RateLimitResponse_RateLimit_MINUTE},
@@ -182,16 +186,16 @@ func limited(code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32) *
 }
 
 func TestShouldRateLimit(t *testing.T) {
-	b := open(t, config(), nil)
-	b.load(t)
-	got, err := b.client(t).ShouldRateLimit(t.Context(), request("k", "zero", "free", "none"))
+	b := openFixture(t, newConfig(), nil)
+	b.loadRules(t)
+	got, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k", "zero", "free", "none"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &ratelimitpb.RateLimitResponse{
 		OverallCode: overCode,
 		Statuses: []*ratelimitpb.RateLimitResponse_DescriptorStatus{
-			limited(okCode, 2, 1), limited(overCode, 0, 0),
+			newStatus(okCode, 2, 1), newStatus(overCode, 0, 0),
 			{Code: okCode, LimitRemaining: 4294967295}, {Code: okCode},
 		},
 	}
@@ -199,13 +203,13 @@ func TestShouldRateLimit(t *testing.T) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 	if b.meter.calls.Load() != 1 {
-		t.Error("the call is not measured")
+		t.Errorf("%d calls were measured, want 1", b.meter.calls.Load())
 	}
 }
 
 func TestRequestIsConvertedWhole(t *testing.T) {
 	var got ratelimit.Request
-	b := open(t, config(), decider(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+	b := openFixture(t, newConfig(), deciderFunc(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 		got = ratelimit.Request{Domain: r.Domain, Hits: r.Hits}
 		for _, d := range r.Descriptors {
 			d.Entries = append([]ratelimit.Entry(nil), d.Entries...)
@@ -217,13 +221,13 @@ func TestRequestIsConvertedWhole(t *testing.T) {
 		}
 		return ratelimit.Decision{Code: ratelimit.OK}, nil
 	}))
-	r := request("a", "b", "c")
+	r := newRequest("a", "b", "c")
 	r.HitsAddend = 3
 	r.Descriptors[1].HitsAddend, r.Descriptors[1].IsNegativeHits = wrapperspb.UInt64(7), true
 	r.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1, Unit: typepb.RateLimitUnit_YEAR}
 	r.Descriptors[2].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 2, Unit: typepb.RateLimitUnit(99)}
 	r.Descriptors[2].Entries = append(r.Descriptors[2].Entries, &commonpb.RateLimitDescriptor_Entry{Key: "x", Value: "y"})
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); err != nil {
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	d := got.Descriptors
@@ -248,23 +252,23 @@ func TestFailures(t *testing.T) {
 		http    int
 		message string
 	}{
-		"invalid":          {fault.New(fault.Invalid, "", "bad words"), codes.InvalidArgument, 400, "bad words"},
-		"no configuration": {fault.New(fault.Unavailable, decide.CodeNoConfiguration, "none yet"), codes.FailedPrecondition, 503, "none yet"},
-		"store away":       {fault.Wrap(fault.Unavailable, "", "the store is away", errors.New("secret")), codes.Unavailable, 503, "the store is away"},
-		"store too slow":   {fault.Wrap(fault.Unavailable, "", "the store is away", context.DeadlineExceeded), codes.Unavailable, 503, "the store is away"},
-		"too much":         {fault.New(fault.Exhausted, "", "full"), codes.ResourceExhausted, 503, "full"},
-		"late":             {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
-		"gone":             {context.Canceled, codes.Canceled, 503, "the call was canceled"},
-		"defect":           {errors.New("secret"), codes.Internal, 500, "internal error"},
+		"invalid request":      {fault.New(fault.Invalid, "", "bad words"), codes.InvalidArgument, 400, "bad words"},
+		"no configuration":     {fault.New(fault.Unavailable, decide.CodeNoConfiguration, "none yet"), codes.FailedPrecondition, 503, "none yet"},
+		"unreachable store":    {fault.Wrap(fault.Unavailable, "", "the store is unreachable", errors.New("secret")), codes.Unavailable, 503, "the store is unreachable"},
+		"slow store":           {fault.Wrap(fault.Unavailable, "", "the store is unreachable", context.DeadlineExceeded), codes.Unavailable, 503, "the store is unreachable"},
+		"overload":             {fault.New(fault.Exhausted, "", "full"), codes.ResourceExhausted, 503, "full"},
+		"deadline of the call": {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
+		"canceled call":        {context.Canceled, codes.Canceled, 503, "the call was canceled"},
+		"unexpected error":     {errors.New("secret"), codes.Internal, 500, "internal error"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, config(), failing(test.err))
-			_, err := b.client(t).ShouldRateLimit(t.Context(), request("k"))
+			b := openFixture(t, newConfig(), newFailingDecider(test.err))
+			_, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k"))
 			if status.Code(err) != test.grpc || status.Convert(err).Message() != test.message {
 				t.Errorf("gRPC: %v", err)
 			}
-			_, body := b.post(t, `{"domain":"d"}`, test.http)
+			_, body := b.postJSON(t, `{"domain":"d"}`, test.http)
 			if body != `{"error":"`+test.message+`"}` {
 				t.Errorf("HTTP: %s", body)
 			}
@@ -273,26 +277,26 @@ func TestFailures(t *testing.T) {
 }
 
 func TestPanicsReturnInternal(t *testing.T) {
-	b := open(t, config(), decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
-	_, err := b.client(t).ShouldRateLimit(t.Context(), request("k"))
+	b := openFixture(t, newConfig(), deciderFunc(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
+	_, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k"))
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("gRPC: %v", err)
 	}
-	if _, body := b.post(t, `{"domain":"d"}`, 500); body != `{"error":"internal error"}` {
+	if _, body := b.postJSON(t, `{"domain":"d"}`, 500); body != `{"error":"internal error"}` {
 		t.Errorf("HTTP: %s", body)
 	}
 }
 
-func (b *bench) post(t testing.TB, body string, want int) (http.Header, string) {
+func (b *fixture) postJSON(t testing.TB, body string, want int) (http.Header, string) {
 	t.Helper()
 	r, err := http.Post(b.url+"/json", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer(t, r, want)
+	return readAnswer(t, r, want)
 }
 
-func answer(t testing.TB, r *http.Response, want int) (http.Header, string) {
+func readAnswer(t testing.TB, r *http.Response, want int) (http.Header, string) {
 	t.Helper()
 	defer func() { _ = r.Body.Close() }()
 	body, err := io.ReadAll(r.Body)
@@ -306,12 +310,12 @@ func answer(t testing.TB, r *http.Response, want int) (http.Header, string) {
 }
 
 func TestJSON(t *testing.T) {
-	b := open(t, config(), nil)
-	_, body := b.post(t, `{"domain":"d","descriptors":[{}]}`, 503)
+	b := openFixture(t, newConfig(), nil)
+	_, body := b.postJSON(t, `{"domain":"d","descriptors":[{}]}`, 503)
 	if !strings.HasPrefix(body, `{"error":"`) {
-		t.Errorf("before any configuration: %s", body)
+		t.Errorf("before a configuration is loaded: got %s, want an error", body)
 	}
-	b.load(t)
+	b.loadRules(t)
 	const k = `{"entries":[{"key":"k","value":"v"}]}`
 	tests := []struct {
 		body   string
@@ -329,43 +333,44 @@ func TestJSON(t *testing.T) {
 		{`{"domain":"d"}`, 400, `{"error":"rate limit descriptor list must not be empty"}`},
 	}
 	for _, test := range tests {
-		if _, body := b.post(t, test.body, test.status); body != test.want {
+		if _, body := b.postJSON(t, test.body, test.status); body != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.body, body, test.want)
 		}
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"domian":"d"}`, `{"domain":1}`, `{"domain":"d"} x`, "\x00"} {
-		if h, body := b.post(t, bad, 400); !strings.HasPrefix(body, `{"error":"malformed request: `) || h.Get("Content-Type") != "application/json" {
+		if h, body := b.postJSON(t, bad, 400); !strings.HasPrefix(body, `{"error":"malformed request: `) || h.Get("Content-Type") != "application/json" {
 			t.Errorf("%q: %s", bad, body)
 		}
 	}
 }
 
-// TestByteOrderMark expects an error that names the byte order mark.
+// TestByteOrderMark checks that the error names the byte order mark.
 func TestByteOrderMark(t *testing.T) {
-	b := open(t, config(), nil)
-	if _, body := b.post(t, "\ufeff{}", 400); !strings.Contains(body, "begins with a byte order mark") {
+	b := openFixture(t, newConfig(), nil)
+	if _, body := b.postJSON(t, "\ufeff{}", 400); !strings.Contains(body, "begins with a byte order mark") {
 		t.Error(body)
 	}
 }
 
-// TestJSONIsTheProtocols compares what is written with what the library reads.
-func TestJSONIsTheProtocols(t *testing.T) {
-	c := config()
+// TestJSONMatchesGRPC checks that the protobuf library reads the JSON response as the response that
+// gRPC returns.
+func TestJSONMatchesGRPC(t *testing.T) {
+	c := newConfig()
 	c.Headers.Enabled = true
-	b := open(t, c, nil)
-	b.load(t)
-	r := request("k", "zero", "free", "none")
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
+	r := newRequest("k", "zero", "free", "none")
 	sent, err := protojson.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var overJSON ratelimitpb.RateLimitResponse
-	_, body := b.post(t, string(sent), 429)
+	_, body := b.postJSON(t, string(sent), 429)
 	if err := protojson.Unmarshal([]byte(body), &overJSON); err != nil {
 		t.Fatal(err)
 	}
 	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
-	overGRPC, err := b.client(t).ShouldRateLimit(t.Context(), r)
+	overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,26 +379,26 @@ func TestJSONIsTheProtocols(t *testing.T) {
 	}
 }
 
-// TestNameOfTheLimit: the current limit bears the name of its rule, over both transports, and the
-// headers stay plain numbers.
-func TestNameOfTheLimit(t *testing.T) {
-	c := config()
+// TestLimitHasNameOfRule checks that the current limit has the name of its rule over both
+// transports, and that the headers contain only numbers.
+func TestLimitHasNameOfRule(t *testing.T) {
+	c := newConfig()
 	c.Headers.Enabled = true
-	b := open(t, c, nil)
+	b := openFixture(t, c, nil)
 	names := map[string]ratelimit.Name{"plain": "per-customer", "quoted": "a \"b\" \\ <c> \u00e9\u2028\n", "none": ""}
 	var list []ruleset.Descriptor
 	for key, name := range names {
 		limit := perMinute(9)
 		limit.Name = name
-		list = append(list, ruleset.Descriptor{Key: text(key), Limit: limit})
+		list = append(list, ruleset.Descriptor{Key: newText(key), Limit: limit})
 	}
-	if err := b.rules.Apply([]ruleset.Source{{Domain: text("d"), Descriptors: list}}); err != nil {
+	if err := b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: list}}); err != nil {
 		t.Fatal(err)
 	}
 	for key, name := range names {
-		r := request(key, key)
+		r := newRequest(key, key)
 		r.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR}
-		answer, err := b.client(t).ShouldRateLimit(t.Context(), r)
+		answer, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +406,7 @@ func TestNameOfTheLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, body := b.post(t, string(sent), 200)
+		h, body := b.postJSON(t, string(sent), 200)
 		var fromJSON ratelimitpb.RateLimitResponse
 		if err := protojson.Unmarshal([]byte(body), &fromJSON); err != nil {
 			t.Fatalf("%s: %v", body, err)
@@ -411,25 +416,25 @@ func TestNameOfTheLimit(t *testing.T) {
 				t.Errorf("%s: the limit is named %q, want %q", key, n, name)
 			}
 			if n := got.GetStatuses()[1].GetCurrentLimit().GetName(); n != "" {
-				t.Errorf("%s: a limit of the request's own is named %q", key, n)
+				t.Errorf("%s: the limit of the request has the name %q, want no name", key, n)
 			}
 		}
 		if _, err := strconv.Atoi(h.Get("RateLimit-Limit")); err != nil {
-			t.Errorf("the header is %q", h.Get("RateLimit-Limit"))
+			t.Errorf("the header RateLimit-Limit is %q, want a number", h.Get("RateLimit-Limit"))
 		}
 		if name == "" && strings.Contains(body, "name") {
-			t.Errorf("a rule without a name: %s", body)
+			t.Errorf("the response for a rule without a name contains a name: %s", body)
 		}
 	}
 }
 
 func TestHeaders(t *testing.T) {
-	c := config()
+	c := newConfig()
 	c.Headers.Enabled = true
 	c.Headers.Reset = "X-Reset"
-	b := open(t, c, nil)
-	b.load(t)
-	h, body := b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]},{"entries":[{"key":"k"}]}]}`, 200)
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
+	h, body := b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]},{"entries":[{"key":"k"}]}]}`, 200)
 	if h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "1" || h.Get("X-Reset") != "50" {
 		t.Errorf("headers %v", h)
 	}
@@ -437,17 +442,18 @@ func TestHeaders(t *testing.T) {
 	if !strings.Contains(body, want) {
 		t.Errorf("body %s", body)
 	}
-	if h, body = b.post(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`, 200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
-		t.Errorf("headers without a limit: %v %s", h, body)
+	if h, body = b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`, 200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
+		t.Errorf("the response without a limit has headers: %v %s", h, body)
 	}
 }
 
-// TestHeadersAreWrittenAsSet reads the bytes: Go's client changes the case.
-func TestHeadersAreWrittenAsSet(t *testing.T) {
-	c := config()
+// TestHeaderNamesKeepTheirCase checks that header names are written as configured. It reads the
+// bytes, because the HTTP client of Go changes the case.
+func TestHeaderNamesKeepTheirCase(t *testing.T) {
+	c := newConfig()
 	c.Headers.Enabled = true
-	b := open(t, c, nil)
-	b.load(t)
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
 	conn, err := net.Dial("tcp", b.server.HTTPAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -466,9 +472,9 @@ func TestHeadersAreWrittenAsSet(t *testing.T) {
 	}
 }
 
-func TestHTTPEdges(t *testing.T) {
-	b := open(t, config(), nil)
-	b.load(t)
+func TestHTTPStatusCodes(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
+	b.loadRules(t)
 	tests := []struct {
 		method, path, body string
 		status             int
@@ -492,25 +498,25 @@ func TestHTTPEdges(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %s: %v", test.method, test.path, err)
 		}
-		if h, _ := answer(t, got, test.status); h.Get("Allow") != test.allow {
+		if h, _ := readAnswer(t, got, test.status); h.Get("Allow") != test.allow {
 			t.Errorf("%s %s: allows %q, want %q", test.method, test.path, h.Get("Allow"), test.allow)
 		}
 	}
 }
 
-func TestGRPCBoundsMessages(t *testing.T) {
-	b := open(t, config(), nil)
-	b.load(t)
-	r := request("k")
+func TestGRPCRefusesLargeMessages(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
+	b.loadRules(t)
+	r := newRequest("k")
 	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 4<<20)
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); status.Code(err) != codes.ResourceExhausted {
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), r); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReflection(t *testing.T) {
-	b := open(t, config(), nil)
-	stream, err := reflectionpb.NewServerReflectionClient(b.dial(t, insecure.NewCredentials())).ServerReflectionInfo(t.Context())
+	b := openFixture(t, newConfig(), nil)
+	stream, err := reflectionpb.NewServerReflectionClient(b.dialGRPC(t, insecure.NewCredentials())).ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -527,20 +533,20 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-func (b *bench) healthcheck(t *testing.T, status int, want string) {
+func (b *fixture) wantHealthcheck(t *testing.T, status int, want string) {
 	t.Helper()
 	r, err := http.Get(b.url + "/healthcheck")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body := answer(t, r, status); body != want {
+	if _, body := readAnswer(t, r, status); body != want {
 		t.Errorf("got %q, want %q", body, want)
 	}
 }
 
 func TestHealth(t *testing.T) {
-	b := open(t, config(), nil)
-	health := healthpb.NewHealthClient(b.dial(t, insecure.NewCredentials()))
+	b := openFixture(t, newConfig(), nil)
+	health := healthpb.NewHealthClient(b.dialGRPC(t, insecure.NewCredentials()))
 	check := func(want healthpb.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		for _, name := range []string{"", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"} {
@@ -550,7 +556,7 @@ func TestHealth(t *testing.T) {
 			}
 		}
 	}
-	b.healthcheck(t, 503, "unhealthy: configuration")
+	b.wantHealthcheck(t, 503, "unhealthy: configuration")
 	check(healthpb.HealthCheckResponse_NOT_SERVING)
 	watch, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
 	if err != nil {
@@ -563,8 +569,8 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	expect(healthpb.HealthCheckResponse_NOT_SERVING)
-	b.load(t)
-	b.healthcheck(t, 200, "OK")
+	b.loadRules(t)
+	b.wantHealthcheck(t, 200, "OK")
 	check(healthpb.HealthCheckResponse_SERVING)
 	expect(healthpb.HealthCheckResponse_SERVING)
 	list, err := health.List(t.Context(), &healthpb.HealthListRequest{})
@@ -572,26 +578,26 @@ func TestHealth(t *testing.T) {
 		t.Errorf("listed %v, %v", list, err)
 	}
 	if _, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); status.Code(err) != codes.NotFound {
-		t.Errorf("an unknown service: %v", err)
+		t.Errorf("an unknown service: %v, want the code NotFound", err)
 	}
 	b.health.Drain()
 	b.health.Drain()
-	b.healthcheck(t, 503, "unhealthy: termination")
+	b.wantHealthcheck(t, 503, "unhealthy: termination")
 	check(healthpb.HealthCheckResponse_NOT_SERVING)
 	expect(healthpb.HealthCheckResponse_NOT_SERVING)
 	if _, err := watch.Recv(); status.Code(err) != codes.Unavailable {
-		t.Errorf("the watch goes on: %v", err)
+		t.Errorf("the watch after Drain: %v, want the code Unavailable", err)
 	}
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
-		t.Errorf("a draining service does not answer: %v", err)
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k")); err != nil {
+		t.Errorf("a call while the service drains: %v", err)
 	}
 }
 
-// TestDrainEndsConnections expects every response to close its connection while the service drains.
-// A client then does not send on a connection that is about to be closed.
+// TestDrainEndsConnections checks that every response closes its connection while the service
+// drains, so that a client does not send on a connection that is about to be closed.
 func TestDrainEndsConnections(t *testing.T) {
-	b := open(t, config(), nil)
-	b.load(t)
+	b := openFixture(t, newConfig(), nil)
+	b.loadRules(t)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for _, draining := range []bool{false, true} {
@@ -612,22 +618,22 @@ func TestDrainEndsConnections(t *testing.T) {
 }
 
 func TestConfigurationCheck(t *testing.T) {
-	rules := reload.New(ruleset.Options{}, silent{})
+	rules := reload.New(ruleset.Options{}, noopReporter{})
 	healthy := func(c ratelimitapi.HealthConfig) bool { return ratelimitapi.ConfigurationCheck(c, rules).Healthy() }
 	forced, atLeastOne := ratelimitapi.HealthConfig{ForceStart: true}, ratelimitapi.HealthConfig{ForceStart: true, AtLeastOneSet: true}
 	if healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
-		t.Error("before any configuration")
+		t.Error("wrong health before a configuration is loaded")
 	}
 	if err := rules.Apply(nil); err != nil {
 		t.Fatal(err)
 	}
 	if !healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
-		t.Error("with an empty configuration")
+		t.Error("wrong health with an empty configuration")
 	}
-	if err := rules.Apply([]ruleset.Source{{Domain: text("d")}}); err != nil {
+	if err := rules.Apply([]ruleset.Source{{Domain: newText("d")}}); err != nil {
 		t.Fatal(err)
 	}
 	if !healthy(atLeastOne) {
-		t.Error("with a domain")
+		t.Error("a configuration with a domain is not healthy")
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// gate is a decider whose calls wait until out is closed.
-type gate struct{ in, out chan struct{} }
+// blockingDecider is a decider whose calls wait until release is closed.
+type blockingDecider struct{ entered, release chan struct{} }
 
-func (g gate) Decide(ctx context.Context, _ *ratelimit.Request) (ratelimit.Decision, error) {
-	g.in <- struct{}{}
+func (g blockingDecider) Decide(ctx context.Context, _ *ratelimit.Request) (ratelimit.Decision, error) {
+	g.entered <- struct{}{}
 	select {
-	case <-g.out:
+	case <-g.release:
 		return ratelimit.Decision{Code: ratelimit.OK}, nil
 	case <-ctx.Done():
 		return ratelimit.Decision{}, ctx.Err()
@@ -33,12 +33,12 @@ func (g gate) Decide(ctx context.Context, _ *ratelimit.Request) (ratelimit.Decis
 }
 
 func TestShutdownLetsCallsFinish(t *testing.T) {
-	g := gate{make(chan struct{}), make(chan struct{})}
-	b := open(t, config(), g)
+	g := blockingDecider{make(chan struct{}), make(chan struct{})}
+	b := openFixture(t, newConfig(), g)
 	answers := make(chan error, 2)
-	client := b.client(t)
+	client := b.newClient(t)
 	go func() {
-		_, err := client.ShouldRateLimit(context.Background(), request("k"))
+		_, err := client.ShouldRateLimit(context.Background(), newRequest("k"))
 		answers <- err
 	}()
 	go func() {
@@ -48,8 +48,8 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 		}
 		answers <- err
 	}()
-	<-g.in
-	<-g.in
+	<-g.entered
+	<-g.entered
 	done := make(chan error, 1)
 	go func() { done <- b.server.Shutdown(context.Background()) }()
 	// When connections are refused, the shutdown has begun.
@@ -62,7 +62,7 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 			_ = c.Close()
 		}
 	}
-	close(g.out)
+	close(g.release)
 	for range 2 {
 		if err := <-answers; err != nil {
 			t.Errorf("a call in flight: %v", err)
@@ -74,28 +74,29 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 }
 
 func TestShutdownIsBounded(t *testing.T) {
-	g := gate{make(chan struct{}), make(chan struct{})}
-	b := open(t, config(), g)
-	client := b.client(t)
+	g := blockingDecider{make(chan struct{}), make(chan struct{})}
+	b := openFixture(t, newConfig(), g)
+	client := b.newClient(t)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := client.ShouldRateLimit(context.Background(), request("k"))
+		_, err := client.ShouldRateLimit(context.Background(), newRequest("k"))
 		ended <- err
 	}()
-	<-g.in
+	<-g.entered
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := b.server.Shutdown(ctx); err == nil {
 		t.Error("Shutdown returned no error although a call was in flight")
 	}
 	if err := <-ended; err == nil {
-		t.Error("the call was not cut off")
+		t.Error("the call succeeded, want it canceled")
 	}
 }
 
-// Probes of a port, and pools that connect ahead of need, open connections and ask nothing.
-func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
-	b := open(t, config(), nil)
+// TestShutdownIgnoresUnusedConnections checks that Shutdown does not wait for connections without a
+// request. Port probes and connection pools open them.
+func TestShutdownIgnoresUnusedConnections(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
 	for _, addr := range []net.Addr{b.server.GRPCAddr(), b.server.HTTPAddr()} {
 		c, err := net.Dial(addr.Network(), addr.String())
 		if err != nil {
@@ -103,7 +104,7 @@ func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	b.reachable(t)
+	b.callBothListeners(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := b.server.Shutdown(ctx); err != nil {
@@ -111,11 +112,12 @@ func TestShutdownWaitsForNoSilentConnection(t *testing.T) {
 	}
 }
 
-// reachable calls both listeners. Earlier connections have been accepted then.
-func (b *bench) reachable(t *testing.T) {
+// callBothListeners calls both listeners. When it returns, all earlier connections have been
+// accepted.
+func (b *fixture) callBothListeners(t *testing.T) {
 	t.Helper()
-	b.load(t)
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
+	b.loadRules(t)
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k")); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.Get(b.url + "/healthcheck")
@@ -127,9 +129,10 @@ func (b *bench) reachable(t *testing.T) {
 	}
 }
 
-// A connection that stops in the middle of its first words is cut off with the calls in flight.
-func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
-	b := open(t, config(), nil)
+// TestShutdownClosesIncompletePreface checks that Shutdown closes a connection that has sent only a
+// part of the HTTP/2 preface.
+func TestShutdownClosesIncompletePreface(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
 	c, err := net.Dial("tcp", b.server.GRPCAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +141,7 @@ func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
 	if _, err := c.Write([]byte("PRI * HTTP/2.0")); err != nil {
 		t.Fatal(err)
 	}
-	b.reachable(t)
+	b.callBothListeners(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	done := make(chan error, 1)
@@ -146,18 +149,18 @@ func TestShutdownIsBoundedForHalfAGreeting(t *testing.T) {
 	select {
 	case err := <-done:
 		if err == nil {
-			t.Error("Shutdown returned no error although a connection was cut off")
+			t.Error("Shutdown returned no error although it closed an open connection")
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the shutdown waits for half a greeting")
+		t.Fatal("Shutdown waits for the rest of the preface")
 	}
 }
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	c := config()
+	c := newConfig()
 	c.GRPC.Socket = path
-	// A socket that a killed process has left is replaced.
+	// The socket of a killed process is replaced.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 	if err != nil {
 		t.Fatal(err)
@@ -166,21 +169,21 @@ func TestUnixSocket(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, c, nil)
-	b.load(t)
-	client := ratelimitpb.NewRateLimitServiceClient(b.dial(t, insecure.NewCredentials()))
-	if _, err := client.ShouldRateLimit(t.Context(), request("k")); err != nil {
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
+	client := ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, insecure.NewCredentials()))
+	if _, err := client.ShouldRateLimit(t.Context(), newRequest("k")); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, c, "GRPC_UDS: ") // it is listened on
+	wantOpenError(t, c, "GRPC_UDS: ") // the server listens on it
 	c.GRPC.Socket = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(c.GRPC.Socket, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, c, "GRPC_UDS: ")
+	wantOpenError(t, c, "GRPC_UDS: ")
 }
 
-func refused(t *testing.T, c ratelimitapi.Config, want string) {
+func wantOpenError(t *testing.T, c ratelimitapi.Config, want string) {
 	t.Helper()
 	_, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Ports{Log: logrus.NewEntry(logrus.New())})
 	if err == nil {
@@ -191,18 +194,18 @@ func refused(t *testing.T, c ratelimitapi.Config, want string) {
 	}
 }
 
-func TestTakenPorts(t *testing.T) {
-	b := open(t, config(), nil)
-	c := config()
+func TestPortsInUse(t *testing.T) {
+	b := openFixture(t, newConfig(), nil)
+	c := newConfig()
 	c.GRPC.Port = b.server.GRPCAddr().(*net.TCPAddr).Port
-	refused(t, c, "GRPC_HOST and GRPC_PORT: ")
-	c = config()
+	wantOpenError(t, c, "GRPC_HOST and GRPC_PORT: ")
+	c = newConfig()
 	c.HTTP.Port = b.server.HTTPAddr().(*net.TCPAddr).Port
-	refused(t, c, "RATELIMIT_HTTP_HOST and RATELIMIT_HTTP_PORT: ")
+	wantOpenError(t, c, "RATELIMIT_HTTP_HOST and RATELIMIT_HTTP_PORT: ")
 }
 
 func TestValidate(t *testing.T) {
-	if err := config().Validate(); err != nil {
+	if err := newConfig().Validate(); err != nil {
 		t.Error(err)
 	}
 	tests := map[string]func(*ratelimitapi.Config){
@@ -218,7 +221,7 @@ func TestValidate(t *testing.T) {
 		"GRPC_CLIENT_TLS_SAN":           func(c *ratelimitapi.Config) { c.TLS.Enabled, c.TLS.ClientSAN = true, "x" },
 	}
 	for variable, change := range tests {
-		c := config()
+		c := newConfig()
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%s: %v", variable, err)

@@ -14,49 +14,49 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-func put(t *testing.T, path string, content []byte) {
+func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// call makes one call over a connection of its own.
-func (b *bench) call(t *testing.T, trusted, client *testcert.Certificate) error {
+// callOverTLS makes one call over a new connection.
+func (b *fixture) callOverTLS(t *testing.T, trusted, client *testcert.Certificate) error {
 	t.Helper()
 	c := &tls.Config{RootCAs: trusted.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12}
 	if client != nil {
 		c.Certificates = []tls.Certificate{client.Pair()}
 	}
-	_, err := ratelimitpb.NewRateLimitServiceClient(b.dial(t, credentials.NewTLS(c))).ShouldRateLimit(t.Context(), request("k"))
+	_, err := ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, credentials.NewTLS(c))).ShouldRateLimit(t.Context(), newRequest("k"))
 	return err
 }
 
 func TestTLSFollowsItsFiles(t *testing.T) {
 	dir := t.TempDir()
-	c := config()
+	c := newConfig()
 	c.TLS = ratelimitapi.TLSConfig{Enabled: true, Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
-	refused(t, c, "GRPC_SERVER_TLS_CERT")
+	wantOpenError(t, c, "GRPC_SERVER_TLS_CERT")
 	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	server := first.Issue(t, "server")
-	put(t, c.TLS.Cert, server.CertPEM)
-	put(t, c.TLS.Key, server.KeyPEM)
-	b := open(t, c, nil)
-	b.load(t)
-	if err := b.call(t, first, nil); err != nil {
+	writeFile(t, c.TLS.Cert, server.CertPEM)
+	writeFile(t, c.TLS.Key, server.KeyPEM)
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
+	if err := b.callOverTLS(t, first, nil); err != nil {
 		t.Fatal(err)
 	}
-	put(t, c.TLS.Cert, []byte("broken"))
-	if err := b.call(t, first, nil); err != nil {
+	writeFile(t, c.TLS.Cert, []byte("broken"))
+	if err := b.callOverTLS(t, first, nil); err != nil {
 		t.Errorf("while the files are broken: %v", err)
 	}
 	server = second.Issue(t, "server")
-	put(t, c.TLS.Cert, server.CertPEM)
-	put(t, c.TLS.Key, append(server.KeyPEM, '\n'))
-	if err := b.call(t, second, nil); err != nil {
+	writeFile(t, c.TLS.Cert, server.CertPEM)
+	writeFile(t, c.TLS.Key, append(server.KeyPEM, '\n'))
+	if err := b.callOverTLS(t, second, nil); err != nil {
 		t.Errorf("after the change: %v", err)
 	}
-	if b.call(t, first, nil) == nil {
+	if b.callOverTLS(t, first, nil) == nil {
 		t.Error("the old certificate is still in use")
 	}
 }
@@ -64,23 +64,23 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 func TestMutualTLS(t *testing.T) {
 	dir := t.TempDir()
 	ours, other := testcert.NewAuthority(t), testcert.NewAuthority(t)
-	c := config()
+	c := newConfig()
 	c.TLS = ratelimitapi.TLSConfig{
 		Enabled: true, Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key"),
 		ClientCA: filepath.Join(dir, "ca"), ClientSAN: "proxy",
 	}
 	server := ours.Issue(t, "server")
-	put(t, c.TLS.Cert, server.CertPEM)
-	put(t, c.TLS.Key, server.KeyPEM)
-	put(t, c.TLS.ClientCA, ours.CertPEM)
-	b := open(t, c, nil)
-	b.load(t)
-	if err := b.call(t, ours, ours.Issue(t, "proxy")); err != nil {
+	writeFile(t, c.TLS.Cert, server.CertPEM)
+	writeFile(t, c.TLS.Key, server.KeyPEM)
+	writeFile(t, c.TLS.ClientCA, ours.CertPEM)
+	b := openFixture(t, c, nil)
+	b.loadRules(t)
+	if err := b.callOverTLS(t, ours, ours.Issue(t, "proxy")); err != nil {
 		t.Errorf("the right client: %v", err)
 	}
-	if b.call(t, ours, nil) == nil || b.call(t, ours, other.Issue(t, "proxy")) == nil || b.call(t, ours, ours.Issue(t, "stranger")) == nil {
-		t.Error("a client without the right certificate gets in")
+	if b.callOverTLS(t, ours, nil) == nil || b.callOverTLS(t, ours, other.Issue(t, "proxy")) == nil || b.callOverTLS(t, ours, ours.Issue(t, "stranger")) == nil {
+		t.Error("a client without the right certificate is accepted")
 	}
-	put(t, c.TLS.ClientCA, []byte("none"))
-	refused(t, c, "GRPC_CLIENT_TLS_CACERT")
+	writeFile(t, c.TLS.ClientCA, []byte("no certificate"))
+	wantOpenError(t, c, "GRPC_CLIENT_TLS_CACERT")
 }

@@ -25,34 +25,34 @@ import (
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// traced is both listeners with tracing.
-type traced struct {
-	*bench
+// tracedFixture contains both listeners with tracing and their log.
+type tracedFixture struct {
+	*fixture
 	spans *tracetest.SpanRecorder
 	lines *logtest.Hook
 }
 
-func openTraced(t testing.TB, d ratelimitapi.Decider, rate float64) traced {
+func openTraced(t testing.TB, d ratelimitapi.Decider, rate float64) tracedFixture {
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
 	logger, lines := logtest.NewNullLogger()
-	b := openWith(t, config(), ratelimitapi.Ports{
+	b := openWithPorts(t, newConfig(), ratelimitapi.Ports{
 		Decider: d, Log: logrus.NewEntry(logger),
 		Tracing: ratelimitapi.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
 	})
-	return traced{b, spans, lines}
+	return tracedFixture{b, spans, lines}
 }
 
-// one returns the only span, once the listeners have given it up.
-func (b traced) one(t *testing.T) sdk.ReadOnlySpan {
+// onlySpan shuts the listeners down and returns the only span.
+func (b tracedFixture) onlySpan(t *testing.T) sdk.ReadOnlySpan {
 	t.Helper()
 	if err := b.server.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	spans := b.spans.Ended()
 	if len(spans) != 1 {
-		t.Fatalf("%d spans", len(spans))
+		t.Fatalf("got %d spans, want 1", len(spans))
 	}
 	return spans[0]
 }
@@ -69,20 +69,20 @@ func wantSpan(t *testing.T, s sdk.ReadOnlySpan, name string, want map[string]str
 		}
 	}
 	if s.Name() != name || s.SpanKind() != trace.SpanKindServer {
-		t.Errorf("span %s, %v", s.Name(), s.SpanKind())
+		t.Errorf("the span is %s of kind %v, want %s of kind server", s.Name(), s.SpanKind(), name)
 	}
 }
 
 func TestSpanOfGRPC(t *testing.T) {
-	b := openTraced(t, nil, 0) // sampled because the caller says so
-	b.load(t)
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "the-one")
-	if _, err := b.client(t).ShouldRateLimit(ctx, request("zero", "k")); err != nil {
+	b := openTraced(t, nil, 0) // sampled because the traceparent of the caller requests it
+	b.loadRules(t)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "known-id")
+	if _, err := b.newClient(t).ShouldRateLimit(ctx, newRequest("zero", "k")); err != nil {
 		t.Fatal(err)
 	}
-	s := b.one(t)
+	s := b.onlySpan(t)
 	wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{
-		"rpc.system.name": "grpc", "rpc.response.status_code": "OK", "request_id": "the-one",
+		"rpc.system.name": "grpc", "rpc.response.status_code": "OK", "request_id": "known-id",
 		"ratelimit.domain": "d", "ratelimit.descriptors": "2", "ratelimit.code": "OVER_LIMIT",
 	})
 	if s.Parent().SpanID().String() != traceparent[36:52] || s.SpanContext().TraceID().String() != traceparent[3:35] {
@@ -92,7 +92,7 @@ func TestSpanOfGRPC(t *testing.T) {
 
 func TestSpanOfJSON(t *testing.T) {
 	b := openTraced(t, nil, 0)
-	b.load(t)
+	b.loadRules(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/json?secret=1",
 		strings.NewReader(`{"domain":"d","descriptors":[{"entries":[{"key":"zero","value":"v"}]}]}`))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestSpanOfJSON(t *testing.T) {
 	}
 	_ = answer.Body.Close() // only its header is read
 	http.DefaultClient.CloseIdleConnections()
-	s := b.one(t)
+	s := b.onlySpan(t)
 	wantSpan(t, s, "POST /json", map[string]string{
 		"http.request.method": "POST", "http.route": "/json", "http.response.status_code": "429", "url.scheme": "http",
 		"request_id": answer.Header.Get("X-Request-Id"), "ratelimit.domain": "d", "ratelimit.code": "OVER_LIMIT",
@@ -120,25 +120,25 @@ func TestSpanOfJSON(t *testing.T) {
 	}
 }
 
-// TestUnsampled expects no span.
-func TestUnsampled(t *testing.T) {
+// TestUnsampledCalls checks that calls that are not sampled have no span.
+func TestUnsampledCalls(t *testing.T) {
 	b := openTraced(t, nil, 0)
-	b.load(t)
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err != nil {
+	b.loadRules(t)
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k")); err != nil {
 		t.Fatal(err)
 	}
-	get(t, b.url+"/json")
+	getURL(t, b.url+"/json")
 	if n := len(b.spans.Ended()); n != 0 {
-		t.Errorf("%d spans", n)
+		t.Errorf("got %d spans, want 0", n)
 	}
 }
 
-// TestProbesHaveNoSpans requests the paths of probes.
+// TestProbesHaveNoSpans checks that a health check has no span.
 func TestProbesHaveNoSpans(t *testing.T) {
 	b := openTraced(t, nil, 1)
-	get(t, b.url+"/healthcheck")
+	getURL(t, b.url+"/healthcheck")
 	if n := len(b.spans.Started()); n != 0 {
-		t.Errorf("%d spans", n)
+		t.Errorf("got %d spans, want 0", n)
 	}
 }
 
@@ -148,16 +148,16 @@ func TestSpanOfAFailedCall(t *testing.T) {
 		status string
 		failed bool
 	}{
-		"store": {fault.New(fault.Unavailable, "", "away"), "Unavailable", true},
-		"ours":  {errors.New("a secret"), "Internal", true},
-		"asker": {fault.New(fault.Invalid, "", "no"), "InvalidArgument", false},
+		"unavailable store": {fault.New(fault.Unavailable, "", "unreachable"), "Unavailable", true},
+		"unexpected error":  {errors.New("a secret"), "Internal", true},
+		"invalid request":   {fault.New(fault.Invalid, "", "invalid"), "InvalidArgument", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := openTraced(t, failing(c.err), 1)
-			if _, err := b.client(t).ShouldRateLimit(t.Context(), request("k")); err == nil {
+			b := openTraced(t, newFailingDecider(c.err), 1)
+			if _, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k")); err == nil {
 				t.Fatal("no error")
 			}
-			s := b.one(t)
+			s := b.onlySpan(t)
 			wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{"rpc.response.status_code": c.status})
 			if (s.Status().Code == codes.Error) != c.failed || strings.Contains(s.Status().Description, "secret") {
 				t.Errorf("status %v", s.Status())
@@ -166,10 +166,10 @@ func TestSpanOfAFailedCall(t *testing.T) {
 	}
 }
 
-// TestRequestID expects the valid id of the client, or a random one, in the response and in the
-// log.
+// TestRequestID checks that the response and the log contain the request id of the client if it is
+// valid, and otherwise a random id.
 func TestRequestID(t *testing.T) {
-	b := openTraced(t, failing(errors.New("broken")), 1)
+	b := openTraced(t, newFailingDecider(errors.New("broken")), 1)
 	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false} {
 		for _, path := range []string{"/json", "/healthcheck", "/nothing"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path, strings.NewReader(`{"domain":"d"}`))
@@ -186,35 +186,35 @@ func TestRequestID(t *testing.T) {
 			if (got == sent) != kept || !kept && len(got) != 24 {
 				t.Errorf("%s: sent %q, got %q", path, sent, got)
 			}
-			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !wrapServeError(line)) {
+			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !carriesSpan(line)) {
 				t.Errorf("log line %v", line)
 			}
 		}
 	}
-	for sent, kept := range map[string]bool{"of-envoy": true, "a b": false, "": false} {
+	for sent, kept := range map[string]bool{"from-envoy": true, "a b": false, "": false} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", sent)
 		var header metadata.MD
-		if _, err := b.client(t).ShouldRateLimit(ctx, request("k"), grpc.Header(&header)); err == nil {
+		if _, err := b.newClient(t).ShouldRateLimit(ctx, newRequest("k"), grpc.Header(&header)); err == nil {
 			t.Fatal("no error")
 		}
 		got := strings.Join(header.Get("x-request-id"), " ")
 		if (got == sent) != kept || !kept && len(got) != 24 {
 			t.Errorf("gRPC: sent %q, got %q", sent, got)
 		}
-		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !wrapServeError(line) {
+		if line := b.lines.LastEntry(); line.Data["request_id"] != got || !carriesSpan(line) {
 			t.Errorf("sent %q: log line %v", sent, line.Data)
 		}
 	}
 }
 
-// named reports whether a line carries the context of a call with a span.
-func wrapServeError(line *logrus.Entry) bool {
+// carriesSpan reports whether the context of a log line contains a span.
+func carriesSpan(line *logrus.Entry) bool {
 	return line.Context != nil && trace.SpanContextFromContext(line.Context).IsValid()
 }
 
-// TestRequestIDOfPanic expects the same request id in the response to a panic and in the log.
+// TestRequestIDOfPanic checks that the response to a panic and the log contain the same request id.
 func TestRequestIDOfPanic(t *testing.T) {
-	b := openTraced(t, decider(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
+	b := openTraced(t, deciderFunc(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
 	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -222,38 +222,38 @@ func TestRequestIDOfPanic(t *testing.T) {
 	_ = answer.Body.Close() // only its header is read
 	id := answer.Header.Get("X-Request-Id")
 	if answer.StatusCode != 500 || len(id) != 24 || b.lines.LastEntry().Data["request_id"] != id {
-		t.Errorf("%d, answered %q, logged %v", answer.StatusCode, id, b.lines.LastEntry().Data)
+		t.Errorf("status %d, id %q in the response, logged %v", answer.StatusCode, id, b.lines.LastEntry().Data)
 	}
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "of-envoy")
-	if _, err := b.client(t).ShouldRateLimit(ctx, request("k")); err == nil {
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "from-envoy")
+	if _, err := b.newClient(t).ShouldRateLimit(ctx, newRequest("k")); err == nil {
 		t.Fatal("no error")
 	}
-	if line := b.lines.LastEntry(); line.Data["request_id"] != "of-envoy" {
+	if line := b.lines.LastEntry(); line.Data["request_id"] != "from-envoy" {
 		t.Errorf("logged %v", line.Data)
 	}
 }
 
-// TestLongDomain expects a shortened domain in the span.
+// TestLongDomain checks that the span contains at most 256 bytes of the domain.
 func TestLongDomain(t *testing.T) {
 	b := openTraced(t, nil, 1)
-	b.load(t)
-	r := request("k")
+	b.loadRules(t)
+	r := newRequest("k")
 	r.Domain = strings.Repeat("ü", 1000)
-	if _, err := b.client(t).ShouldRateLimit(t.Context(), r); err != nil {
+	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range b.one(t).Attributes() {
+	for _, a := range b.onlySpan(t).Attributes() {
 		if a.Key == attribute.Key("ratelimit.domain") && len(a.Value.AsString()) != 256 {
-			t.Errorf("%d bytes", len(a.Value.AsString()))
+			t.Errorf("the domain has %d bytes, want 256", len(a.Value.AsString()))
 		}
 	}
 }
 
-func get(t *testing.T, url string) {
+func getURL(t *testing.T, url string) {
 	t.Helper()
 	answer, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = answer.Body.Close() // only that there is one counts
+	_ = answer.Body.Close() // the body is not read
 }

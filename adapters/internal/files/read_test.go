@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
-// readFunctions are the two ways to read a whole file.
+// readFunctions returns the two functions that read a whole file.
 func readFunctions() map[string]func(path string, maxBytes int64) ([]byte, error) {
 	return map[string]func(path string, maxBytes int64) ([]byte, error){
 		"Read": files.Read,

@@ -61,7 +61,7 @@ func TestWatchChangedFile(t *testing.T) {
 	f.wantReads(0, 0)
 	f.overwrite("b", time.Hour)
 	f.check(1)
-	f.wantReads(0, 0) // it may still be being written
+	f.wantReads(0, 0) // another process may still be writing the file
 	f.overwrite("bc", time.Hour)
 	f.check(1)
 	f.wantReads(0, 0)

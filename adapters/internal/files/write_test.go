@@ -20,7 +20,7 @@ func writeText(text string) func(*os.File) error {
 	}
 }
 
-// wantFiles checks that a folder has exactly these files with their content.
+// wantFiles checks that a folder contains exactly these files with this content.
 func wantFiles(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -100,10 +100,10 @@ func TestFailedWriteKeepsFiles(t *testing.T) {
 				t.Fatalf("Write = %v, want kind %v", err, c.kind)
 			}
 			if c.kind != fault.Internal && (!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tollgate-")) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("the error is %v, want it to name %s and no temporary file", err, path)
 			}
 			if c.kind == fault.Internal && !errors.Is(err, full) {
-				t.Errorf("the error is %v, want that of fill", err)
+				t.Errorf("the error is %v, want the error of fill", err)
 			}
 			want := map[string]string{"precious": "precious", "link": "precious"}
 			if c.path == "late" {

@@ -33,7 +33,8 @@ func newConnections(t *testing.T, first FirstRequest) *Connections {
 	return TrackConnections(l, first)
 }
 
-// TestCloseUnused sends parts of a request. Only connections without a request are closed.
+// TestCloseUnused checks that only connections without a request are closed. It sends parts of a
+// request.
 func TestCloseUnused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +68,8 @@ func TestCloseUnused(t *testing.T) {
 	}
 }
 
-// TestCloseAll closes used connections too, and those that are accepted afterwards.
+// TestCloseAll checks that used connections are closed too, and connections that are accepted
+// later.
 func TestCloseAll(t *testing.T) {
 	l := newConnections(t, FirstByte)
 	_, before := dialTracked(t, l)
@@ -80,8 +82,8 @@ func TestCloseAll(t *testing.T) {
 	}
 }
 
-// TestLinger closes a connection whose client is still sending. The client must be able to read the
-// response.
+// TestLinger checks that a client can read the response if the server closes the connection while
+// the client is still sending.
 func TestLinger(t *testing.T) {
 	l := newConnections(t, FirstHeader)
 	client, server := dialTracked(t, l)

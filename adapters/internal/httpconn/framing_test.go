@@ -74,7 +74,7 @@ func TestCheckFraming(t *testing.T) {
 	}
 }
 
-// FuzzCheckFraming compares two libraries: they must read an accepted request in the same way.
+// FuzzCheckFraming checks that fasthttp and net/http read an accepted request in the same way.
 func FuzzCheckFraming(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -92,7 +92,7 @@ func FuzzCheckFraming(f *testing.F) {
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {
-			return // it is stricter
+			return // net/http refuses more requests
 		}
 		chunked := len(theirs.TransferEncoding) == 1
 		length := max(ours.ContentLength(), 0)

@@ -55,8 +55,8 @@ func dialListener(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// TestAcceptRetries expects a connection after every temporary error, one log line for all of them,
-// and a count.
+// TestAcceptRetries checks that Accept returns a connection after temporary errors, logs one line
+// for all of them, and counts each error.
 func TestAcceptRetries(t *testing.T) {
 	failures := []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPROTO, syscall.ECONNABORTED, syscall.ENETDOWN,
@@ -78,8 +78,8 @@ func TestAcceptRetries(t *testing.T) {
 	}
 }
 
-// TestAcceptEnds expects an end after Close, also while the listener waits after a failure, and
-// after permanent errors.
+// TestAcceptEnds checks that Accept returns an error after Close, even while it waits after a
+// failure, and after a permanent error.
 func TestAcceptEnds(t *testing.T) {
 	many := make([]error, 1000)
 	for i := range many {
@@ -112,8 +112,8 @@ func TestAcceptEnds(t *testing.T) {
 	}
 }
 
-// TestAcceptBound expects connections beyond the bound to be refused and counted, and others to be
-// accepted once there is room.
+// TestAcceptBound checks that connections beyond the bound are refused and counted, and that
+// connections are accepted again after another connection is closed.
 func TestAcceptBound(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	inner := newListener(t)
@@ -137,7 +137,7 @@ func TestAcceptBound(t *testing.T) {
 		}
 	}
 	_ = first.Close()
-	_ = first.Close() // makes room only once
+	_ = first.Close() // the second Close must not make room again
 	dialListener(t, inner)
 	<-accepted
 	if received, err := io.ReadAll(dialListener(t, inner)); err != nil || string(received) != httpconn.TooManyConnections {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// TestAuthoritiesAreAdded expects a connection to trust the authorities of the file and of the
+// TestAuthoritiesAreAdded checks that a connection trusts the authorities of the file and of the
 // system, like the Envoy rate limit service.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	dir := t.TempDir()
@@ -24,14 +24,14 @@ func TestAuthoritiesAreAdded(t *testing.T) {
 	// A process reads the authorities of the system only once. This test must be the first to do
 	// so.
 	t.Setenv("SSL_CERT_FILE", write("system.pem", system))
-	t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "none"))
+	t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "missing"))
 	c, err := ClientFiles{CA: ClientFile{"CA", write("own.pem", own)}}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := x509.NewCertPool()
 	if !want.AppendCertsFromPEM(system) || !want.AppendCertsFromPEM(own) {
-		t.Fatal("no certificates")
+		t.Fatal("the test certificates cannot be read")
 	}
 	if !c.RootCAs.Equal(want) {
 		t.Error("the authorities are not those of the system and of the file")

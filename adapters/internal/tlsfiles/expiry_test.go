@@ -35,7 +35,8 @@ func newCertificate(t *testing.T, end time.Time) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestShowExpiry expects the expiry of the current certificate of each listener.
+// TestShowExpiry checks that the metric contains the expiry of the current certificate of each
+// listener.
 func TestShowExpiry(t *testing.T) {
 	end := time.Unix(1_800_000_000, 0)
 	renewed := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{
@@ -75,6 +76,6 @@ func checkExpiry(t *testing.T, r *prometheus.Registry, want map[string]time.Time
 		delete(want, listener)
 	}
 	if len(want) > 0 {
-		t.Errorf("there is no metric for %v", want)
+		t.Errorf("the metric is missing for %v", want)
 	}
 }

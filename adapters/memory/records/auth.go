@@ -86,8 +86,7 @@ func errNotFound(what string) error {
 
 func errConflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }
 
-// errMissing is the error for a row that refers to a row that does not exist. Databases return an
-// error too.
+// errMissing returns the error for a row that refers to a missing row, as a foreign key does.
 func errMissing(what string) error {
 	return fault.Newf(fault.Internal, "", "the %s that it refers to does not exist", what)
 }

@@ -52,7 +52,7 @@ func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
 	})
 }
 
-// RootSecret returns the root secret. If there is none yet, it first stores candidate.
+// RootSecret returns the root secret. If no root secret is stored, it first stores candidate.
 func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) (secret []byte, err error) {
 	err = r.db.writeTables(ctx, func(t *tables) error {
 		if len(t.auth.rootSecret) == 0 {

@@ -53,7 +53,7 @@ func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
 	})
 }
 
-// Put stores all methods or none.
+// Put stores all methods. If it returns an error, it has stored no method.
 func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace bool) error {
 	return s.db.writeTables(ctx, func(t *tables) error {
 		after := maps.Clone(t.registry.methods)

@@ -36,7 +36,7 @@ func New() *Database {
 // carrier is the context key of the transaction of a database.
 type carrier struct{ db *Database }
 
-// running is the transaction in a context.
+// running is the state of the transaction in a context.
 type running struct {
 	failure error // of a nested Atomically: the transaction must not be stored
 }

@@ -105,7 +105,7 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 	return releases, err
 }
 
-// Save stores all changes or none.
+// Save stores all changes. If it returns an error, it has stored no change.
 func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
 	if s.db.currentTransaction(ctx) == nil {
 		return errNoTransaction
@@ -168,7 +168,7 @@ func (s *Servers) checkGuarantees(before, after map[versionKey]storedVersion, ch
 }
 
 // findConflict returns a conflict between two versions of a server or, if claims is true, between
-// their remote URLs.
+// the remote URLs of two servers.
 func findConflict(mine, other storedVersion, claims bool) error {
 	if mine.Name == other.Name {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-const lineParts = 16
+const queueShardCount = 16
 
 // requestQueues combines concurrent tries with the same key into one call to the store. While a
 // call for a key is in progress, new tries wait, and the next call counts them together. Each try
@@ -18,9 +18,9 @@ const lineParts = 16
 //
 // The zero value is not usable; call newRequestQueues.
 type requestQueues struct {
-	store counter.Store
-	seed  maphash.Seed
-	parts [lineParts]queueShard
+	store  counter.Store
+	seed   maphash.Seed
+	shards [queueShardCount]queueShard
 }
 
 // queueShard is a part of the keys, protected by one lock.
@@ -38,25 +38,25 @@ type round struct {
 }
 
 func newRequestQueues(store counter.Store) *requestQueues {
-	l := &requestQueues{store: store, seed: maphash.MakeSeed()}
-	for i := range l.parts {
-		l.parts[i].next = make(map[string]*round)
+	q := &requestQueues{store: store, seed: maphash.MakeSeed()}
+	for i := range q.shards {
+		q.shards[i].next = make(map[string]*round)
 	}
-	return l
+	return q
 }
 
 // countTogether adds one to a counter and returns the new count. The addend of h must be 1. If ctx
 // ends while the try waits, the error has the kind fault.Unavailable, and the try is counted
 // anyway.
-func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint64, error) {
-	p := &l.parts[maphash.String(l.seed, h.Key)%lineParts]
+func (q *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint64, error) {
+	p := &q.shards[maphash.String(q.seed, h.Key)%queueShardCount]
 	p.mu.Lock()
 	r, busy := p.next[h.Key]
 	if !busy {
 		p.next[h.Key] = nil
 		p.mu.Unlock()
-		defer l.sendNext(ctx, p, h.Key) // even if this call fails
-		return addHit(ctx, l.store, h)
+		defer q.sendNext(ctx, p, h.Key) // even if this call fails
+		return addHit(ctx, q.store, h)
 	}
 	if r == nil {
 		r = &round{hit: h, done: make(chan struct{})}
@@ -74,9 +74,9 @@ func (l *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint6
 	}
 }
 
-// sendNext sends the waiting round of a key, if there is one, in a new goroutine, because the
-// caller has its own result and must not wait for others.
-func (l *requestQueues) sendNext(ctx context.Context, p *queueShard, key string) {
+// sendNext sends the waiting round of a key in a new goroutine, because the caller has its own
+// result and must not wait for others. If no round waits, it removes the key.
+func (q *requestQueues) sendNext(ctx context.Context, p *queueShard, key string) {
 	r := p.takeRound(key)
 	if r == nil {
 		return
@@ -84,14 +84,14 @@ func (l *requestQueues) sendNext(ctx context.Context, p *queueShard, key string)
 	ctx = context.WithoutCancel(ctx) // the round belongs to several tries; the store has its own deadline
 	go func() {
 		for ; r != nil; r = p.takeRound(key) {
-			r.after, r.err = addHit(ctx, l.store, r.hit)
+			r.after, r.err = addHit(ctx, q.store, r.hit)
 			close(r.done)
 		}
 	}()
 }
 
-// takeRound returns the waiting round of a key; no try can join it after that. If there is none, it
-// removes the key.
+// takeRound returns the waiting round of a key; no try can join it after that. If no round
+// waits, it removes the key.
 func (p *queueShard) takeRound(key string) *round {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,21 +16,21 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// distant is a tally that takes a while to answer.
-type distant struct {
-	tally
+// slowStore is a fakeStore that needs time for each call.
+type slowStore struct {
+	fakeStore
 	calls int
 }
 
-func (d *distant) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (d *slowStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	time.Sleep(time.Millisecond)
 	d.mu.Lock()
 	d.calls++
 	d.mu.Unlock()
-	return d.tally.Add(ctx, hits, after)
+	return d.fakeStore.Add(ctx, hits, after)
 }
 
-func openDistant(t *testing.T, d *distant) *inprocess.Throttle {
+func newSlowThrottle(t *testing.T, d *slowStore) *inprocess.Throttle {
 	t.Helper()
 	th, err := inprocess.NewThrottle(inprocess.ThrottleConfig{
 		Limits: map[throttle.Scope]inprocess.Limit{throttle.APIAddress: {Requests: 60, Window: time.Hour}},
@@ -41,13 +41,13 @@ func openDistant(t *testing.T, d *distant) *inprocess.Throttle {
 	return th
 }
 
-// TestTriesTogether wants tries of one key that come at once to be two calls, and
-// each to get a count of its own; those of another key are no part of it.
-func TestTriesTogether(t *testing.T) {
+// TestQueuedTries checks that concurrent tries of one key cause two calls of the store, that each
+// try gets its own count, and that tries of another key are counted separately.
+func TestQueuedTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tries = 100
-		d := &distant{}
-		th := openDistant(t, d)
+		d := &slowStore{}
+		th := newSlowThrottle(t, d)
 		var mu sync.Mutex
 		var remaining []int
 		allowed := 0
@@ -69,39 +69,39 @@ func TestTriesTogether(t *testing.T) {
 		all.Wait()
 		slices.Sort(remaining)
 		if distinct := slices.Compact(remaining); allowed != 60 || len(distinct) != 60 || distinct[0] != 0 || distinct[59] != 59 {
-			t.Errorf("%d of %d tries are allowed, remaining %v", allowed, tries, remaining)
+			t.Errorf("%d of %d tries are allowed with the remaining counts %v, want 60 allowed with 0 to 59", allowed, tries, remaining)
 		}
 		if d.calls != 2 {
-			t.Errorf("%d calls of the store, want the first and the rest", d.calls)
+			t.Errorf("%d calls of the store, want 2: the first try and all others", d.calls)
 		}
 		v, err := th.Try(t.Context(), throttle.APIAddress, "b")
 		if err != nil || v.Remaining != 59 {
-			t.Errorf("another key: %+v, %v", v, err)
+			t.Errorf("a try of another key: %+v, %v, want 59 remaining", v, err)
 		}
 	})
 }
 
-// TestTriesTogetherFail checks that all tries of a failed call get the error, that no try waits
+// TestFailedQueuedTries checks that all tries of a failed call get the error, that no try waits
 // after its context has ended, and that the next try calls the store again.
-func TestTriesTogetherFail(t *testing.T) {
+func TestFailedQueuedTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &distant{}
-		d.err = errors.New("away")
-		th := openDistant(t, d)
+		d := &slowStore{}
+		d.err = errors.New("unreachable")
+		th := newSlowThrottle(t, d)
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
 				if _, err := th.Try(t.Context(), throttle.APIAddress, "a"); !errors.Is(err, d.err) {
-					t.Errorf("error %v", err)
+					t.Errorf("Try: %v, want %v", err, d.err)
 				}
 			})
 		}
 		all.Go(func() {
-			synctest.Wait() // the others are on their way
+			synctest.Wait() // the other tries are in the queue
 			ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
 			defer cancel()
 			if _, err := th.Try(ctx, throttle.APIAddress, "a"); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("error %v of who waits no longer", err)
+				t.Errorf("Try after the deadline: %v, want fault.Unavailable", err)
 			}
 		})
 		all.Wait()
@@ -110,7 +110,7 @@ func TestTriesTogetherFail(t *testing.T) {
 		d.err = nil
 		d.mu.Unlock()
 		if v, err := th.Try(t.Context(), throttle.APIAddress, "a"); err != nil || !v.Allowed {
-			t.Errorf("once the store is back: %+v, %v", v, err)
+			t.Errorf("after the store is available again: %+v, %v, want an allowed try", v, err)
 		}
 	})
 }
