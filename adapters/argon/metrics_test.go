@@ -13,14 +13,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// measured are the metrics of one hasher.
-type measured struct {
+// hasherMetrics are the metrics of one hasher.
+type hasherMetrics struct {
 	t        *testing.T
 	registry *prometheus.Registry
 }
 
-// want compares the counters of outcomes, how many are waiting, and how many durations were seen.
-func (m measured) want(done, refused, canceled float64) {
+// check fails the test unless the counters of outcomes have these values, each hash that was done
+// has one wait and one duration, and no call waits.
+func (m hasherMetrics) check(done, refused, canceled float64) {
 	m.t.Helper()
 	families, err := m.registry.Gather()
 	if err != nil {
@@ -44,47 +45,47 @@ func (m measured) want(done, refused, canceled float64) {
 		"tollgate_password_hash_duration_seconds": done,
 		"tollgate_password_hashes_waiting":        0,
 	} {
-		if have, there := got[name]; !there || have != value {
-			m.t.Errorf("%s is %v (there: %v), want %v", name, have, there, value)
+		if have, exists := got[name]; !exists || have != value {
+			m.t.Errorf("%s is %v (exists: %v), want %v", name, have, exists, value)
 		}
 	}
 }
 
-// TestMetrics occupies all cores, so that the test decides which hashes wait, are refused or are
-// canceled.
+// TestMetrics checks the counters of calls that are done, refused and canceled. It occupies all
+// cores, so that it decides which calls wait.
 func TestMetrics(t *testing.T) {
 	h, err := New(Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 1}, system.Entropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := measured{t, prometheus.NewRegistry()}
+	m := hasherMetrics{t, prometheus.NewRegistry()}
 	h.Measure(m.registry)
-	m.want(0, 0, 0)
+	m.check(0, 0, 0)
 	if err := h.VerifyNone(t.Context(), auth.Password{}); err != nil {
 		t.Fatal(err)
 	}
-	m.want(1, 0, 0)
+	m.check(1, 0, 0)
 
 	for range cap(h.cores) {
 		h.queue <- struct{}{}
 		h.cores <- struct{}{}
 	}
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	waiter := make(chan error)
 	go func() { waiter <- h.VerifyNone(ctx, auth.Password{}) }()
 	for deadline := time.Now().Add(time.Minute); h.countWaiting() != 1; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("nobody waits")
+			t.Fatal("the call does not wait although all cores are occupied")
 		}
 	}
 	late, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	if err := h.VerifyNone(late, auth.Password{}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("beside the one who waits: %v", err)
+		t.Errorf("a call with a full queue returns %v, want fault.Unavailable", err)
 	}
-	leave()
+	cancel()
 	if err := <-waiter; err == nil {
-		t.Error("who left got an answer")
+		t.Error("the canceled call returns no error")
 	}
-	m.want(1, 1, 1)
+	m.check(1, 1, 1)
 }

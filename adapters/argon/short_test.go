@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// With what short adds, a hash with lesser parameters costs what a present one does, and needs no
-// more memory.
-func TestShortMakesUpForLesserParameters(t *testing.T) {
+// TestRemainingWork checks that a hash with lower parameters plus its remaining work costs as much
+// as a hash with the current parameters, and that no part of the work needs more memory.
+func TestRemainingWork(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) parameters {
 		lanes := rapid.Uint8Range(1, maxParallelism).Draw(t, "lanes")
 		return parameters{
@@ -23,13 +23,13 @@ func TestShortMakesUpForLesserParameters(t *testing.T) {
 		total := stored.workFactor()
 		for _, rest := range stored.remainingWork(present) {
 			if err := rest.validateCosts(); err != nil || rest.memory > present.memory {
-				t.Fatalf("%+v cannot be hashed with, or takes more memory than %+v: %v", rest, present, err)
+				t.Fatalf("parameters %+v are invalid or need more memory than %+v: %v", rest, present, err)
 			}
 			total += rest.workFactor()
 		}
 		off := math.Abs(float64(total) - float64(max(stored.workFactor(), present.workFactor())))
 		if off >= 8*float64(present.parallelism) {
-			t.Fatalf("%+v is made up to %d KiB, %+v costs %d", stored, total, present, present.workFactor())
+			t.Fatalf("a hash with %+v and its remaining work cost %d, want %d, the cost of %+v", stored, total, present.workFactor(), present)
 		}
 	})
 }

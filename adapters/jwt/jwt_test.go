@@ -28,16 +28,16 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 )
 
-func quiet() *logrus.Entry {
+func discardLog() *logrus.Entry {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
 	return logrus.NewEntry(l)
 }
 
-func open(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual) *Issuer {
+func openIssuer(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual) *Issuer {
 	t.Helper()
 	c.Issuer, c.Audience = "tollgate", "tollgate"
-	i, cleanup, err := Open(context.Background(), c, ring, clk, quiet())
+	i, cleanup, err := Open(context.Background(), c, ring, clk, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,29 +45,30 @@ func open(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.Manual)
 	return i
 }
 
-func ring() authstore.KeyRing { return records.NewKeyring(records.New()) }
+func newRing() authstore.KeyRing { return records.NewKeyring(records.New()) }
 
 func TestContract(t *testing.T) {
 	secretstest.RunTokens(t, func(t *testing.T, c *clocktest.Manual) secretstest.TokenSubject {
-		i := open(t, Config{DataDir: t.TempDir()}, ring(), c)
+		i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), c)
 		return secretstest.TokenSubject{TokenSigner: i, TokenVerifier: i, PublishedKeys: i}
 	})
 }
 
-// Appendix A.3 of RFC 8037 gives the thumbprint of this key.
+// TestThumbprint checks the example key and thumbprint of RFC 8037, appendix A.3.
 func TestThumbprint(t *testing.T) {
 	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := thumbprint(ed25519.PublicKey(x)); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
-		t.Errorf("thumbprint %s", got)
+		t.Errorf("thumbprint is %s", got)
 	}
 }
 
+// TestTokenForm checks the header of a token and that no claim is missing.
 func TestTokenForm(t *testing.T) {
 	clk := secretstest.NewClock()
-	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
+	i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), clk)
 	token, err := i.Sign(context.Background(), secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func TestTokenForm(t *testing.T) {
 		}
 	}
 	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.currentSigner().id) {
-		t.Errorf("header %v", header)
+		t.Errorf("the header of the token is %v", header)
 	}
 	for _, name := range []string{"iss", "aud", "sub", "iat", "exp", "jti", "sid"} {
 		if claims[name] == nil {
@@ -93,42 +94,42 @@ func TestTokenForm(t *testing.T) {
 	}
 }
 
-// Every token here is well signed by the right key, but for the first; each is wrong in one other
-// way.
-func TestRefusesForged(t *testing.T) {
+// TestRefusesForgedTokens checks that Verify refuses tokens with one defect each. Where the defect
+// is not the signature, the token has a valid signature by the current key.
+func TestRefusesForgedTokens(t *testing.T) {
 	clk := secretstest.NewClock()
-	i := open(t, Config{DataDir: t.TempDir()}, ring(), clk)
+	i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), clk)
 	key := i.keys.currentSigner()
-	_, stranger, err := ed25519.GenerateKey(nil)
+	_, otherKey, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, forge := range map[string]func(*jwt.Token, *jwt.MapClaims) any{
-		"another key": func(*jwt.Token, *jwt.MapClaims) any { return stranger },
-		"alg none": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+		"signed by another key": func(*jwt.Token, *jwt.MapClaims) any { return otherKey },
+		"algorithm none": func(tk *jwt.Token, _ *jwt.MapClaims) any {
 			tk.Method = jwt.SigningMethodNone
 			tk.Header["alg"] = "none"
 			return jwt.UnsafeAllowNoneSignatureType
 		},
-		"alg HS256": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+		"algorithm HS256, signed with the public key": func(tk *jwt.Token, _ *jwt.MapClaims) any {
 			tk.Method = jwt.SigningMethodHS256
 			tk.Header["alg"] = "HS256"
 			return []byte(key.publicKey())
 		},
-		"typ JWT":            func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
-		"crit":               func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
-		"no typ":             func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
-		"unknown kid":        func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
-		"no kid":             func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
-		"another issuer":     func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["iss"] = "x"; return key.private },
-		"another audience":   func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["aud"] = "x"; return key.private },
-		"no audience":        func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "aud"); return key.private },
-		"no expiry":          func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "exp"); return key.private },
-		"no session":         func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sid"); return key.private },
-		"session is no UUID": func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["sid"] = "x"; return key.private },
-		"no subject":         func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sub"); return key.private },
-		"no id":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "jti"); return key.private },
-		"expired and foreign": func(_ *jwt.Token, c *jwt.MapClaims) any {
+		"type JWT":                 func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
+		"a critical extension":     func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
+		"no type":                  func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
+		"unknown key ID":           func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
+		"no key ID":                func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
+		"another issuer":           func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["iss"] = "x"; return key.private },
+		"another audience":         func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["aud"] = "x"; return key.private },
+		"no audience":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "aud"); return key.private },
+		"no expiry":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "exp"); return key.private },
+		"no session ID":            func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sid"); return key.private },
+		"session ID is not a UUID": func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["sid"] = "x"; return key.private },
+		"no subject":               func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sub"); return key.private },
+		"no token ID":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "jti"); return key.private },
+		"expired and for another audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
 			(*c)["exp"], (*c)["aud"] = clk.Now().Unix()-1, "x"
 			return key.private
 		},
@@ -151,6 +152,8 @@ func TestRefusesForged(t *testing.T) {
 	}
 }
 
+// TestParallelStartsShareOneKey checks that instances that start at the same time with one folder
+// create one key, in a file that only its owner can read.
 func TestParallelStartsShareOneKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	ids := make([]authstore.KeyID, 8)
@@ -168,50 +171,54 @@ func TestParallelStartsShareOneKey(t *testing.T) {
 	wait.Wait()
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Fatalf("keys differ: %v", ids)
+			t.Fatalf("the instances have different keys: %v", ids)
 		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("folder holds %v, error %v; want one file", entries, err)
+		t.Fatalf("the folder contains %v, error %v; want one file", entries, err)
 	}
 	if info, err := entries[0].Info(); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, error %v; want 0600", info.Mode(), err)
+		t.Errorf("the mode of the key file is %v, error %v; want 0600", info.Mode(), err)
 	}
 }
 
-func TestInstancesWithOtherFilesVerifyEachOther(t *testing.T) {
-	clk, shared := secretstest.NewClock(), ring()
-	a := open(t, Config{DataDir: t.TempDir()}, shared, clk)
-	b := open(t, Config{DataDir: t.TempDir()}, shared, clk)
+// TestInstancesVerifyEachOther checks that an instance verifies and publishes the key of another
+// instance, which has a folder of its own.
+func TestInstancesVerifyEachOther(t *testing.T) {
+	clk, shared := secretstest.NewClock(), newRing()
+	a := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
+	b := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	token, err := b.Sign(context.Background(), secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Verify(context.Background(), token); err != nil {
-		t.Errorf("verify another instance's token: %v", err)
+		t.Errorf("Verify of a token of another instance returns %v", err)
 	}
 	list, err := a.PublicKeys(context.Background())
 	if err != nil || len(list) != 2 {
-		t.Errorf("%d keys, error %v; want both", len(list), err)
+		t.Errorf("PublicKeys returns %d keys, error %v; want 2 keys", len(list), err)
 	}
 }
 
-// Instances that start one right after the other are known by their first tokens.
-func TestInstancesThatStartTogetherAreKnownAtOnce(t *testing.T) {
-	clk, shared := secretstest.NewClock(), ring()
-	old := open(t, Config{DataDir: t.TempDir()}, shared, clk)
+// TestVerifiesFirstTokensOfNewInstances checks that an instance verifies the first tokens of
+// several instances that start one right after the other.
+func TestVerifiesFirstTokensOfNewInstances(t *testing.T) {
+	clk, shared := secretstest.NewClock(), newRing()
+	old := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	for range 3 {
-		token, err := open(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(), secretstest.SampleClaims(clk))
+		token, err := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(), secretstest.SampleClaims(clk))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := old.Verify(context.Background(), token); err != nil {
-			t.Errorf("the first token of a new instance: %v", err)
+			t.Errorf("Verify of the first token of a new instance returns %v", err)
 		}
 	}
 }
 
+// writeKey writes a new private key to a file and returns its ID.
 func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -229,10 +236,12 @@ func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 	return thumbprint(public)
 }
 
+// TestRotation checks that the key in the last file by name signs, that the earlier key still
+// verifies, and that tokens of a removed key are refused.
 func TestRotation(t *testing.T) {
 	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	first := writeKey(t, dir, "2025.pem")
-	i := open(t, Config{KeysDir: dir}, ring(), clk)
+	i := openIssuer(t, Config{KeysDir: dir}, newRing(), clk)
 	early, err := i.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
@@ -242,10 +251,10 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := i.keys.currentSigner().id; got != second || got == first {
-		t.Errorf("%s signs, want the last by name", got)
+		t.Errorf("the signing key is %s, want %s, which is the last file by name", got, second)
 	}
 	if _, err := i.Verify(ctx, early); err != nil {
-		t.Errorf("a token of the earlier key: %v", err)
+		t.Errorf("Verify of a token of the earlier key returns %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "2025.pem")); err != nil {
 		t.Fatal(err)
@@ -254,27 +263,27 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = i.Verify(ctx, early)
-	secretstest.WantCode(t, "a token of a key that was taken away", err, auth.CodeInvalidToken)
+	secretstest.WantCode(t, "a token of a removed key", err, auth.CodeInvalidToken)
 	if list, err := i.PublicKeys(ctx); err != nil || len(list) != 1 || list[0].ID != second {
-		t.Errorf("keys %v, error %v; want the second alone", list, err)
+		t.Errorf("PublicKeys returns %v, error %v; want only the second key", list, err)
 	}
 }
 
-// TestRemovedKeysAreRefusedElsewhere wants a key that one instance lost to be no good on others
-// that learnt it from the ring, on the one itself when it starts again, and as good as any when it
-// is back.
+// TestRemovedKeysAreRefusedElsewhere checks that a key whose file was removed from one instance is
+// refused by the other instances, which read it from the key ring, and by the same instance after a
+// restart. All instances accept the key again after its file is restored.
 func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
-	ctx, dir, clk, shared := context.Background(), t.TempDir(), secretstest.NewClock(), ring()
+	ctx, dir, clk, shared := context.Background(), t.TempDir(), secretstest.NewClock(), newRing()
 	writeKey(t, dir, "2025.pem")
-	signs, other := open(t, Config{KeysDir: dir}, shared, clk), open(t, Config{DataDir: t.TempDir()}, shared, clk)
-	token, err := signs.Sign(ctx, secretstest.SampleClaims(clk))
+	signer, other := openIssuer(t, Config{KeysDir: dir}, shared, clk), openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
+	token, err := signer.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
 	verify := func(i *Issuer, want bool) {
 		t.Helper()
 		if _, err := i.Verify(ctx, token); (err == nil) != want {
-			t.Errorf("the token is good: %t, error %v", want, err)
+			t.Errorf("Verify returns error %v, want the token to be valid: %t", err, want)
 		}
 	}
 	reload := func(all ...*Issuer) {
@@ -291,34 +300,36 @@ func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "2025.pem"), aside); err != nil {
 		t.Fatal(err)
 	}
-	reload(signs, other)
-	verify(signs, false)
+	reload(signer, other)
+	verify(signer, false)
 	verify(other, false)
-	verify(open(t, Config{KeysDir: dir}, shared, clk), false)
+	verify(openIssuer(t, Config{KeysDir: dir}, shared, clk), false)
 	if err := os.Rename(aside, filepath.Join(dir, "2025.pem")); err != nil {
 		t.Fatal(err)
 	}
-	reload(signs)
+	reload(signer)
 	clk.Advance(lookupEvery)
-	verify(signs, true)
+	verify(signer, true)
 	verify(other, true)
 }
 
-func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
+// TestBadKeyFilesKeepLoadedKeys checks that a malformed key file does not change the signing key,
+// and that the error names the file and does not quote its content.
+func TestBadKeyFilesKeepLoadedKeys(t *testing.T) {
 	ctx, dir, clk := context.Background(), t.TempDir(), secretstest.NewClock()
 	writeKey(t, dir, "1.pem")
-	i := open(t, Config{KeysDir: dir}, ring(), clk)
+	i := openIssuer(t, Config{KeysDir: dir}, newRing(), clk)
 	before := i.keys.currentSigner().id
 	for name, text := range map[string]string{
-		"no PEM": "secret words", "another block": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-		"no PKCS#8": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+		"the file is not PEM": "secret words", "the block is not a private key": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+		"the key is not PKCS#8": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "2.pem"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		err := i.keys.reloadFiles(ctx)
 		if err == nil || !strings.Contains(err.Error(), "2.pem") || strings.Contains(err.Error(), "secret words") {
-			t.Errorf("%s: error %v, want one that names the file and shows nothing of it", name, err)
+			t.Errorf("%s: error %v, want an error that names the file and does not quote it", name, err)
 		}
 		if got := i.keys.currentSigner().id; got != before {
 			t.Errorf("%s: the signing key changed", name)
@@ -326,52 +337,53 @@ func TestBadKeyFilesLeavePresentKeys(t *testing.T) {
 	}
 }
 
-// countingRing counts its calls, and returns an error while fail is set.
+// countingRing is a key ring that counts the calls of PublicKeys, which returns err if it is set.
 type countingRing struct {
 	authstore.KeyRing
 	mu    sync.Mutex
-	asked int
+	calls int
 	err   error
 }
 
 func (r *countingRing) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked++
+	r.calls++
 	if r.err != nil {
 		return nil, r.err
 	}
 	return r.KeyRing.PublicKeys(ctx, since)
 }
 
-// TestKeysWhileTheRingIsAway wants the keys that are known published all the same.
-func TestKeysWhileTheRingIsAway(t *testing.T) {
-	clk, shared := secretstest.NewClock(), ring()
+// TestKeysWhileRingIsUnavailable checks that PublicKeys returns the loaded keys while the key ring
+// is not available.
+func TestKeysWhileRingIsUnavailable(t *testing.T) {
+	clk, shared := secretstest.NewClock(), newRing()
 	counting := &countingRing{KeyRing: shared}
-	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
-	other := open(t, Config{DataDir: t.TempDir()}, shared, clk)
+	i := openIssuer(t, Config{DataDir: t.TempDir()}, counting, clk)
+	other := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	before, err := i.PublicKeys(t.Context())
 	if err != nil || len(before) != 2 {
-		t.Fatalf("%d keys, %v, want both", len(before), err)
+		t.Fatalf("PublicKeys returns %d keys, error %v; want 2 keys", len(before), err)
 	}
 	if _, err := other.PublicKeys(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	counting.mu.Lock()
-	counting.err = fault.Wrap(fault.Unavailable, "", "away", errors.New("refused"))
+	counting.err = fault.Wrap(fault.Unavailable, "", "not available", errors.New("refused"))
 	counting.mu.Unlock()
 	after, err := i.PublicKeys(t.Context())
 	if err != nil || len(after) != 2 || after[0].ID != before[0].ID || after[1].ID != before[1].ID {
-		t.Errorf("%v, %v, want the keys that are known", after, err)
+		t.Errorf("PublicKeys returns %v, error %v; want the same keys as before", after, err)
 	}
 }
 
-// TestKeyOutlivesItsTokens checks that a token is valid until its end even if the instance that
+// TestKeyOutlivesItsTokens checks that a token is valid until it expires, also if the instance that
 // signed it has stopped.
 func TestKeyOutlivesItsTokens(t *testing.T) {
-	clk, shared := secretstest.NewClock(), ring()
+	clk, shared := secretstest.NewClock(), newRing()
 	const life = 3 * time.Hour
-	token, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() secrets.TokenClaims {
+	token, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() secrets.TokenClaims {
 		c := secretstest.SampleClaims(clk)
 		c.ExpiresAt = clk.Now().Add(life)
 		return c
@@ -380,56 +392,61 @@ func TestKeyOutlivesItsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	clk.Advance(life - time.Second)
-	if _, err := open(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(), token); err != nil {
-		t.Errorf("a token of an instance that is gone: %v", err)
+	if _, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(), token); err != nil {
+		t.Errorf("Verify of a token of a stopped instance returns %v", err)
 	}
 }
 
-func TestUnknownKeysAreNoLoadOnTheRing(t *testing.T) {
-	ctx, clk, counting := context.Background(), secretstest.NewClock(), &countingRing{KeyRing: ring()}
-	i := open(t, Config{DataDir: t.TempDir()}, counting, clk)
+// TestUnknownKeysCauseFewLookups checks that many tokens with unknown keys cause only a few reads
+// of the key ring.
+func TestUnknownKeysCauseFewLookups(t *testing.T) {
+	ctx, clk, counting := context.Background(), secretstest.NewClock(), &countingRing{KeyRing: newRing()}
+	i := openIssuer(t, Config{DataDir: t.TempDir()}, counting, clk)
 	for n := range 50 {
 		_, err := i.keys.findKey(ctx, authstore.KeyID(strings.Repeat("x", n+1)))
 		if !fault.Is(err, fault.NotFound) {
 			t.Fatalf("error %v, want fault.NotFound", err)
 		}
 	}
-	if counting.asked != lookupsAtOnce {
-		t.Errorf("the ring was asked %d times, want %d", counting.asked, lookupsAtOnce)
+	if counting.calls != lookupsAtOnce {
+		t.Errorf("the instance read the ring %d times, want %d", counting.calls, lookupsAtOnce)
 	}
 	clk.Advance(lookupEvery)
-	counting.err = fault.Wrap(fault.Unavailable, "", "away", errors.New("refused"))
+	counting.err = fault.Wrap(fault.Unavailable, "", "not available", errors.New("refused"))
 	if _, err := i.keys.findKey(ctx, "y"); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("error %v, want fault.Unavailable while the ring is away", err)
+		t.Errorf("error %v, want fault.Unavailable while the ring is not available", err)
 	}
 }
 
+// TestMemoryIsBounded checks the limit of remembered tokens, and that the latest token is
+// remembered.
 func TestMemoryIsBounded(t *testing.T) {
 	v := newVerifiedTokens()
 	for n := range 3 * maxVerified {
 		v.putClaims(digest{byte(n), byte(n >> 8), byte(n >> 16)}, secretstest.SampleClaims(secretstest.NewClock()), 0)
 	}
-	if held := len(v.young) + len(v.old); held > 2*maxVerified {
-		t.Errorf("holds %d tokens, at most %d are allowed", held, 2*maxVerified)
+	if count := len(v.young) + len(v.old); count > 2*maxVerified {
+		t.Errorf("%d tokens are remembered, want at most %d", count, 2*maxVerified)
 	}
 	last := 3*maxVerified - 1
 	if _, ok, _ := v.getClaims(digest{byte(last), byte(last >> 8), byte(last >> 16)}); !ok {
-		t.Error("the latest token is forgotten")
+		t.Error("the latest token is not remembered")
 	}
 }
 
-// A token that a key found good just before the key was taken away must not be remembered after.
-func TestNothingVerifiedBeforeForgettingIsKept(t *testing.T) {
+// TestForgottenTokensAreNotStoredLate checks that a token is not remembered if its verification
+// began before forgetAll, because its key may have been removed since then.
+func TestForgottenTokensAreNotStoredLate(t *testing.T) {
 	v, d := newVerifiedTokens(), digest{1}
 	_, _, seen := v.getClaims(d)
 	v.forgetAll()
 	v.putClaims(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
 	if _, ok, _ := v.getClaims(d); ok {
-		t.Error("a token verified with keys that are gone is remembered")
+		t.Error("a token that was verified before forgetAll is remembered")
 	}
 	_, _, seen = v.getClaims(d)
 	v.putClaims(d, secretstest.SampleClaims(secretstest.NewClock()), seen)
 	if _, ok, _ := v.getClaims(d); !ok {
-		t.Error("a token verified with the present keys is not remembered")
+		t.Error("a token that was verified after forgetAll is not remembered")
 	}
 }

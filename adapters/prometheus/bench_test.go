@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
 
-// BenchmarkSessionChecks is what counting adds to each request with a token, whose session is at
-// hand.
+// BenchmarkSessionChecks measures a lookup of a cached session, which each request with a token
+// does, with counters and without.
 func BenchmarkSessionChecks(b *testing.B) {
 	clock := system.Clock{}
 	plain := memory.NewSessions(clock, memory.Config{MaxSessions: 10})

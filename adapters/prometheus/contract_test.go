@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
 )
 
-// The decorators must keep the contracts of the ports that they measure.
+// The tests in this file check that each decorator keeps the contract of its port.
 
 func TestCountersContract(t *testing.T) {
 	countertest.Run(t, func(*testing.T) countertest.Subject {

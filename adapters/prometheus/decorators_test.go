@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-func coded(kind fault.Kind, code fault.Code) error { return fault.New(kind, code, "no") }
+func codedError(kind fault.Kind, code fault.Code) error { return fault.New(kind, code, "no") }
 
 var errDefect = errors.New("a defect")
 
@@ -30,19 +30,19 @@ func TestLoginOutcomes(t *testing.T) {
 	s := NewSignIn(nil, prometheus.NewRegistry())
 	for wanted, err := range map[string]error{
 		"succeeded":           nil,
-		"invalid_credentials": coded(fault.Unauthenticated, auth.CodeInvalidCredentials),
-		"invalid_mfa":         coded(fault.Unauthenticated, auth.CodeInvalidMFA),
-		"account_locked":      coded(fault.Forbidden, auth.CodeAccountLocked),
-		"unavailable":         errors.Join(coded(fault.Unavailable, ""), errDefect),
+		"invalid_credentials": codedError(fault.Unauthenticated, auth.CodeInvalidCredentials),
+		"invalid_mfa":         codedError(fault.Unauthenticated, auth.CodeInvalidMFA),
+		"account_locked":      codedError(fault.Forbidden, auth.CodeAccountLocked),
+		"unavailable":         errors.Join(codedError(fault.Unavailable, ""), errDefect),
 		"failed":              errDefect,
 	} {
 		got := loginOutcome(signin.Result{}, err)
 		if _, known := s.logins[got]; got != wanted || !known {
-			t.Errorf("%v is %s (known: %v), want %s", err, got, known, wanted)
+			t.Errorf("the outcome of %v is %s (known: %v), want %s", err, got, known, wanted)
 		}
 	}
 	if got := loginOutcome(signin.Result{MFARequired: true}, nil); got != "mfa_required" {
-		t.Errorf("a login that waits is %s", got)
+		t.Errorf("the outcome of a login that needs a second factor is %s, want mfa_required", got)
 	}
 }
 
@@ -50,20 +50,21 @@ func TestRefreshOutcomes(t *testing.T) {
 	s := NewSignIn(nil, prometheus.NewRegistry())
 	for wanted, err := range map[string]error{
 		"refreshed":   nil,
-		"replayed":    coded(fault.Forbidden, auth.CodeAccessDenied),
-		"expired":     coded(fault.Unauthenticated, auth.CodeTokenExpired),
-		"invalid":     coded(fault.Unauthenticated, auth.CodeInvalidToken),
-		"unavailable": coded(fault.Unavailable, ""),
+		"replayed":    codedError(fault.Forbidden, auth.CodeAccessDenied),
+		"expired":     codedError(fault.Unauthenticated, auth.CodeTokenExpired),
+		"invalid":     codedError(fault.Unauthenticated, auth.CodeInvalidToken),
+		"unavailable": codedError(fault.Unavailable, ""),
 		"failed":      errDefect,
 	} {
 		got := refreshOutcome(err)
 		if _, known := s.refreshes[got]; got != wanted || !known {
-			t.Errorf("%v is %s (known: %v), want %s", err, got, known, wanted)
+			t.Errorf("the outcome of %v is %s (known: %v), want %s", err, got, known, wanted)
 		}
 	}
 }
 
-// TestPublications uses a publisher whose writes are off, so that it refuses every call by itself.
+// TestPublications checks that each operation is counted. The publisher refuses every call because
+// its writes are off.
 func TestPublications(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	p := NewPublisher(publish.New(publish.Config{WritesOff: true}, publish.Ports{}), registry)
@@ -74,10 +75,10 @@ func TestPublications(t *testing.T) {
 		"delete":  func() error { _, err := p.Delete(ctx, publish.Request{}, publish.Target{}); return err },
 	} {
 		if err := change(); !fault.Is(err, fault.Unsupported) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error is %v, want fault.Unsupported", name, err)
 		}
 	}
-	want(t, registry, map[string]float64{
+	checkMetrics(t, registry, map[string]float64{
 		"tollgate_publications_total publish unsupported": 1,
 		"tollgate_publications_total replace unsupported": 1,
 		"tollgate_publications_total delete unsupported":  1,
@@ -88,36 +89,36 @@ func TestPublicationOutcomes(t *testing.T) {
 	p := NewPublisher(nil, prometheus.NewRegistry())
 	for wanted, err := range map[string]error{
 		"done":            nil,
-		"invalid":         coded(fault.Invalid, ""),
-		"unauthenticated": coded(fault.Unauthenticated, ""),
-		"forbidden":       coded(fault.Forbidden, ""),
-		"not_found":       coded(fault.NotFound, ""),
-		"conflict":        coded(fault.Conflict, ""),
-		"unsupported":     coded(fault.Unsupported, ""),
-		"unavailable":     coded(fault.Unavailable, ""),
+		"invalid":         codedError(fault.Invalid, ""),
+		"unauthenticated": codedError(fault.Unauthenticated, ""),
+		"forbidden":       codedError(fault.Forbidden, ""),
+		"not_found":       codedError(fault.NotFound, ""),
+		"conflict":        codedError(fault.Conflict, ""),
+		"unsupported":     codedError(fault.Unsupported, ""),
+		"unavailable":     codedError(fault.Unavailable, ""),
 		"failed":          errDefect,
 	} {
 		got := publicationOutcome(err)
 		for _, operation := range []string{"publish", "replace", "delete", "status"} {
 			if _, known := p.outcomes[operation][got]; got != wanted || !known {
-				t.Errorf("%s: %v is %s (known: %v), want %s", operation, err, got, known, wanted)
+				t.Errorf("%s: the outcome of %v is %s (known: %v), want %s", operation, err, got, known, wanted)
 			}
 		}
 	}
 }
 
-// registries answers claims by their identifier.
-type registries map[string]error
+// fakeRegistries maps the identifier of a claim to the result of its check.
+type fakeRegistries map[string]error
 
-func (r registries) Check(_ context.Context, c ownership.Claim) error { return r[c.Identifier] }
+func (r fakeRegistries) Check(_ context.Context, c ownership.Claim) error { return r[c.Identifier] }
 
-func (registries) Types() []string { return []string{"conda", "npm"} }
+func (fakeRegistries) Types() []string { return []string{"conda", "npm"} }
 
 func TestPackageChecks(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	o := NewOwnership(registries{
-		"stolen": coded(fault.Invalid, ownership.CodeNotOwned), "odd": coded(fault.Unsupported, ""),
-		"away": coded(fault.Unavailable, ""), "broken": errDefect,
+	o := NewOwnership(fakeRegistries{
+		"stolen": codedError(fault.Invalid, ownership.CodeNotOwned), "odd": codedError(fault.Unsupported, ""),
+		"away": codedError(fault.Unavailable, ""), "broken": errDefect,
 	}, registry)
 	for _, claim := range []struct{ registryType, identifier string }{
 		{"npm", "mine"}, {"npm", "mine"}, {"npm", "stolen"}, {"pypi", "away"}, {"oci", "broken"}, {"conda", "mine"},
@@ -125,10 +126,10 @@ func TestPackageChecks(t *testing.T) {
 	} {
 		err := o.Check(t.Context(), ownership.Claim{RegistryType: claim.registryType, Identifier: claim.identifier})
 		if (err == nil) != (claim.identifier == "mine") {
-			t.Errorf("%v: %v", claim, err)
+			t.Errorf("Check of %v returns %v", claim, err)
 		}
 	}
-	want(t, registry, map[string]float64{
+	checkMetrics(t, registry, map[string]float64{
 		"tollgate_package_checks_total owned npm":         2,
 		"tollgate_package_checks_total refused npm":       1,
 		"tollgate_package_checks_total unavailable pypi":  1,
@@ -145,30 +146,32 @@ func TestSessionChecks(t *testing.T) {
 	c.Put(t.Context(), auth.Session{ID: "a", ExpiresAt: clock.Now().Add(time.Hour)}, clock.Now())
 	c.Get(t.Context(), "a")
 	c.Get(t.Context(), "a")
-	want(t, registry, map[string]float64{"tollgate_session_checks_total records": 1, "tollgate_session_checks_total copy": 2})
+	checkMetrics(t, registry, map[string]float64{"tollgate_session_checks_total records": 1, "tollgate_session_checks_total copy": 2})
 }
 
-// journal keeps what it is told.
-type journal []string
+// recordedNotices is an observer of notices that records its calls.
+type recordedNotices []string
 
-func (j *journal) Sent(k notices.Kind)            { *j = append(*j, "sent "+string(k)) }
-func (j *journal) Withheld(k notices.Kind)        { *j = append(*j, "withheld "+string(k)) }
-func (j *journal) Failed(k notices.Kind, e error) { *j = append(*j, "failed "+string(k)+" "+e.Error()) }
-func (j *journal) Dropped(uint64)                 { *j = append(*j, "dropped") }
+func (r *recordedNotices) Sent(k notices.Kind)     { *r = append(*r, "sent "+string(k)) }
+func (r *recordedNotices) Withheld(k notices.Kind) { *r = append(*r, "withheld "+string(k)) }
+func (r *recordedNotices) Failed(k notices.Kind, e error) {
+	*r = append(*r, "failed "+string(k)+" "+e.Error())
+}
+func (r *recordedNotices) Dropped(uint64) { *r = append(*r, "dropped") }
 
 func TestNotices(t *testing.T) {
-	registry, told := prometheus.NewRegistry(), &journal{}
-	n := NewNotices(told, registry)
+	registry, recorded := prometheus.NewRegistry(), &recordedNotices{}
+	n := NewNotices(recorded, registry)
 	n.Sent(notices.Replay)
 	n.Withheld(notices.NewDevice)
 	n.Failed(notices.SignInLocked, errDefect)
 	n.Dropped(7)
-	want(t, registry, map[string]float64{
+	checkMetrics(t, registry, map[string]float64{
 		"tollgate_notices_total sent": 1, "tollgate_notices_total withheld": 1,
 		"tollgate_notices_total failed": 1, "tollgate_notices_total dropped": 7,
 	})
-	if !slices.Equal(*told, []string{"sent replay", "withheld new_device", "failed sign_in_locked a defect", "dropped"}) {
-		t.Errorf("passed on: %q", *told)
+	if !slices.Equal(*recorded, []string{"sent replay", "withheld new_device", "failed sign_in_locked a defect", "dropped"}) {
+		t.Errorf("the next observer received %q", *recorded)
 	}
 }
 
@@ -176,15 +179,15 @@ func TestQueuedNotices(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	notifier := notices.New("Tollgate", notices.Ports{})
 	WatchNotices(notifier, registry)
-	want(t, registry, map[string]float64{})
+	checkMetrics(t, registry, map[string]float64{})
 	notifier.Notify(notices.Event{Kind: notices.Replay})
-	want(t, registry, map[string]float64{"tollgate_notices_queued": 1})
+	checkMetrics(t, registry, map[string]float64{"tollgate_notices_queued": 1})
 	none := prometheus.NewRegistry()
 	WatchNotices(nil, none)
-	want(t, none, map[string]float64{})
+	checkMetrics(t, none, map[string]float64{})
 }
 
-// ignoredSweeps ignores what sweeps report.
+// ignoredSweeps is an observer of sweeps that does nothing.
 type ignoredSweeps struct{}
 
 func (ignoredSweeps) Removed([]retention.Removed) {}
@@ -196,23 +199,24 @@ func TestRemovedRecords(t *testing.T) {
 	r := NewRetention(ignoredSweeps{}, registry)
 	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}})
 	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 2}})
-	want(t, registry, map[string]float64{
+	checkMetrics(t, registry, map[string]float64{
 		"tollgate_records_removed_total sessions": 5, "tollgate_records_removed_total audit_events": 1000,
 	})
 }
 
-// TestZeros wants everything that is known ahead to be there before it happens.
+// TestZeros checks that every series with known labels exists, with the value 0, before the first
+// event.
 func TestZeros(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewSignIn(nil, registry)
 	NewPublisher(nil, registry)
-	NewOwnership(registries{}, registry)
+	NewOwnership(fakeRegistries{}, registry)
 	NewSessionCache(nil, registry)
 	NewNotices(nil, registry)
 	NewRetention(nil, registry)
 	NewAudit(registry)
 	series := map[string]int{}
-	for name := range samples(t, registry) {
+	for name := range allSamples(t, registry) {
 		family, _, _ := strings.Cut(name, " ")
 		series[family]++
 	}
@@ -223,6 +227,6 @@ func TestZeros(t *testing.T) {
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1,
 	}
 	if !maps.Equal(series, wanted) {
-		t.Errorf("there are %v, want %v", series, wanted)
+		t.Errorf("the number of series is %v, want %v", series, wanted)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// values returns the samples of a registry that are not 0, by name and label values; of a histogram
-// how many values it saw.
-func values(t *testing.T, r *prometheus.Registry) map[string]float64 {
+// nonzeroSamples returns the samples of a registry that are not 0, by name and label values. The
+// sample of a histogram is its number of observations.
+func nonzeroSamples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
-	for name, value := range samples(t, r) {
+	for name, value := range allSamples(t, r) {
 		if value != 0 {
 			found[name] = value
 		}
@@ -21,8 +21,8 @@ func values(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	return found
 }
 
-// samples returns all samples of a registry.
-func samples(t *testing.T, r *prometheus.Registry) map[string]float64 {
+// allSamples returns all samples of a registry, by name and label values.
+func allSamples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -41,10 +41,10 @@ func samples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	return found
 }
 
-// want fails the test unless the samples that are not 0 are these.
-func want(t *testing.T, r *prometheus.Registry, wanted map[string]float64) {
+// checkMetrics fails the test unless the samples that are not 0 are the wanted ones.
+func checkMetrics(t *testing.T, r *prometheus.Registry, wanted map[string]float64) {
 	t.Helper()
-	if got := values(t, r); !maps.Equal(got, wanted) {
+	if got := nonzeroSamples(t, r); !maps.Equal(got, wanted) {
 		t.Errorf("metrics are %v, want %v", got, wanted)
 	}
 }

@@ -12,53 +12,54 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// counts is a counter store that counts two for each hit, or fails.
-type labelCounters struct {
+// fixedCounters is a counter store that returns the count 2 for each hit, and the error err.
+type fixedCounters struct {
 	counter.Store
 	err error
 }
 
-func (c labelCounters) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
+func (c fixedCounters) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
 	for i := range hits {
 		after[i] = 2
 	}
 	return c.err
 }
 
-func (c labelCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (c fixedCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	return c.Add(ctx, hits, after)
 }
 
-// TestCounterStore wants each call measured under its outcome, and its answer passed on.
+// TestCounterStore checks that each call is counted with its outcome, and that the decorator
+// returns the counts and the error of the store.
 func TestCounterStore(t *testing.T) {
-	away := fault.New(fault.Unavailable, "", "the store is away")
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	late, end := context.WithTimeout(t.Context(), -time.Second)
+	unavailable := fault.New(fault.Unavailable, "", "the store is not available")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expired, end := context.WithTimeout(t.Context(), -time.Second)
 	defer end()
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
 		want string
 	}{
-		"done":            {t.Context(), nil, "done"},
-		"away":            {t.Context(), away, "unavailable"},
-		"caller has left": {left, context.Canceled, "canceled"},
-		"past a deadline": {late, away, "unavailable"},
+		"the store answers":                {t.Context(), nil, "done"},
+		"the store is not available":       {t.Context(), unavailable, "unavailable"},
+		"the caller has canceled the call": {canceled, context.Canceled, "canceled"},
+		"the deadline has passed":          {expired, unavailable, "unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})
-			store := prometheus.NewCounters(labelCounters{err: c.err}, r)
+			store := prometheus.NewCounters(fixedCounters{err: c.err}, r)
 			after := make([]uint64, 1)
 			if err := store.Add(c.ctx, make([]counter.Hit, 1), after); !errors.Is(err, c.err) || after[0] != 2 {
-				t.Errorf("Add: %v, %v", err, after)
+				t.Errorf("Add returns error %v and counts %v, want error %v and counts [2]", err, after, c.err)
 			}
 			for range 2 {
 				if err := store.AddUnlessOver(c.ctx, make([]counter.Hit, 1), after); !errors.Is(err, c.err) {
-					t.Errorf("AddUnlessOver: %v", err)
+					t.Errorf("AddUnlessOver returns error %v, want %v", err, c.err)
 				}
 			}
-			contains(t, page(t, r),
+			checkSamples(t, readPage(t, r),
 				`tollgate_counter_store_requests_total{operation="add",outcome="`+c.want+`"} 1`,
 				`tollgate_counter_store_requests_total{operation="add_unless_over",outcome="`+c.want+`"} 2`,
 				`tollgate_counter_store_request_duration_seconds_count{operation="add"} 1`,
@@ -68,34 +69,35 @@ func TestCounterStore(t *testing.T) {
 	}
 }
 
-// verdict is a throttle that always answers the same.
-type verdict struct {
+// fixedThrottle is a throttle that always returns the same verdict and error.
+type fixedThrottle struct {
 	throttle.Throttle
 	allowed bool
 	err     error
 }
 
-func (v verdict) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
-	return throttle.Verdict{Allowed: v.allowed, Limit: 7}, v.err
+func (f fixedThrottle) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
+	return throttle.Verdict{Allowed: f.allowed, Limit: 7}, f.err
 }
 
-// TestThrottle wants refusals counted by scope, and nothing else.
+// TestThrottle checks that refusals are counted by scope, and that allowed and failed calls are not
+// counted.
 func TestThrottle(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer verdict
+		answer fixedThrottle
 		want   string
 	}{
-		"refused": {verdict{}, "1"},
-		"allowed": {verdict{allowed: true}, "0"},
-		"failed":  {verdict{err: fault.New(fault.Unavailable, "", "away")}, "0"},
+		"a refusal is counted":           {fixedThrottle{}, "1"},
+		"an allowed call is not counted": {fixedThrottle{allowed: true}, "0"},
+		"a failed call is not counted":   {fixedThrottle{err: fault.New(fault.Unavailable, "", "not available")}, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})
-			v, err := prometheus.NewThrottle(c.answer, r).Try(t.Context(), throttle.StepUpUser, "someone")
+			v, err := prometheus.NewThrottle(c.answer, r).Try(t.Context(), throttle.StepUpUser, "user")
 			if !errors.Is(err, c.answer.err) || v.Allowed != c.answer.allowed || v.Limit != 7 {
-				t.Errorf("answered %+v, %v", v, err)
+				t.Errorf("Try returns %+v and error %v", v, err)
 			}
-			contains(t, page(t, r), `tollgate_throttled_total{scope="step_up"} `+c.want,
+			checkSamples(t, readPage(t, r), `tollgate_throttled_total{scope="step_up"} `+c.want,
 				`tollgate_throttled_total{scope="auth"} 0`, `tollgate_throttled_total{scope="api"} 0`,
 				`tollgate_throttled_total{scope="registry"} 0`, `tollgate_throttled_total{scope="notice"} 0`)
 		})

@@ -17,23 +17,24 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-type none struct{ stats decide.Stats }
+// noSeries are statistics without series.
+type noSeries struct{ stats decide.Stats }
 
-func (*none) Current() *ruleset.Set            { return nil }
-func (*none) Loaded() uint64                   { return 0 }
-func (*none) Refused() uint64                  { return 0 }
-func (n *none) Stats() *decide.Stats           { return &n.stats }
-func (*none) Series() iter.Seq[*decide.Series] { return func(func(*decide.Series) bool) {} }
-func (*none) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+func (*noSeries) Current() *ruleset.Set            { return nil }
+func (*noSeries) Loaded() uint64                   { return 0 }
+func (*noSeries) Refused() uint64                  { return 0 }
+func (n *noSeries) Stats() *decide.Stats           { return &n.stats }
+func (*noSeries) Series() iter.Seq[*decide.Series] { return func(func(*decide.Series) bool) {} }
+func (*noSeries) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(func(ratelimit.Domain, uint64) bool) {}
 }
 
-// TestNothingIsLostWhileTheNameIsUnknown: what could not be sent is sent when
-// it can be, and the log tells of the beginning and the end, once each.
-func TestNothingIsLostWhileTheNameIsUnknown(t *testing.T) {
-	var counted none
+// TestNothingIsLostWhileHostIsUnknown checks that counts that could not be sent are sent later, and
+// that the log has one line when sending begins to fail and one when it works again.
+func TestNothingIsLostWhileHostIsUnknown(t *testing.T) {
+	var counted noSeries
 	var sent bytes.Buffer
-	log, said := test.NewNullLogger()
+	log, logged := test.NewNullLogger()
 	s, err := newSink(Config{}, statistics.New(&counted, &counted, statistics.Options{}).NewChanges(), logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +45,9 @@ func TestNothingIsLostWhileTheNameIsUnknown(t *testing.T) {
 		s.logFailure(s.sendAll(t.Context()))
 	}
 	if got := sent.String(); got != "ratelimit.service.global_shadow_mode:6|c\nratelimit.service.global_shadow_mode:2|c\n" {
-		t.Errorf("sent %q", got)
+		t.Errorf("the sink sent %q", got)
 	}
-	if n := len(said.AllEntries()); n != 2 {
-		t.Errorf("the log has %d lines", n)
+	if n := len(logged.AllEntries()); n != 2 {
+		t.Errorf("the log has %d lines, want 2", n)
 	}
 }

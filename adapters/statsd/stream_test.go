@@ -23,33 +23,33 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 )
 
-// counted are statistics of series that the test makes up.
-type counted struct {
-	none
+// testSeries are statistics whose series the test sets.
+type testSeries struct {
+	noSeries
 	series []*decide.Series
 }
 
-func (c *counted) Series() iter.Seq[*decide.Series] { return slices.Values(c.series) }
-func (*counted) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
+func (c *testSeries) Series() iter.Seq[*decide.Series] { return slices.Values(c.series) }
+func (*testSeries) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(func(ratelimit.Domain, uint64) bool) {}
 }
 
-func newCounted(paths ...string) *counted {
-	c := &counted{}
+func newTestSeries(paths ...string) *testSeries {
+	c := &testSeries{}
 	for _, path := range paths {
 		c.series = append(c.series, &decide.Series{Domain: "d", Path: path, Hits: &ratelimit.Hits{}})
 	}
 	return c
 }
 
-func (c *counted) hit(by uint64) {
+func (c *testSeries) hit(by uint64) {
 	for _, s := range c.series {
 		s.Hits.Total.Add(by)
 	}
 }
 
-// want returns what a daemon is to have got of each series.
-func (c *counted) want(by int) map[string]int {
+// wantedCounts returns the counts that a daemon must receive if each series has this count.
+func (c *testSeries) wantedCounts(by int) map[string]int {
 	all := map[string]int{}
 	for _, s := range c.series {
 		all["ratelimit.service.rate_limit.d."+s.Path+".total_hits"] = by
@@ -80,27 +80,27 @@ func newDaemon(t *testing.T, address string) *daemon {
 			if err != nil {
 				return
 			}
-			t.Cleanup(func() { _ = conn.Close() }) // likewise
+			t.Cleanup(func() { _ = conn.Close() }) // the test is over
 			d.connections <- conn
 		}
 	}()
 	return d
 }
 
-// next returns the next connection.
-func (d *daemon) next(t *testing.T) *net.TCPConn {
+// nextConnection returns the next connection.
+func (d *daemon) nextConnection(t *testing.T) *net.TCPConn {
 	t.Helper()
 	select {
 	case conn := <-d.connections:
 		return conn
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody connects")
+		t.Fatal("the sink did not connect within 20 seconds")
 		return nil
 	}
 }
 
-// read adds up whole lines until the connection ends.
-func (d *daemon) read(conn net.Conn) {
+// readCounts adds up the counters of whole lines until the connection ends.
+func (d *daemon) readCounts(conn net.Conn) {
 	lines := bufio.NewReader(conn)
 	for {
 		line, err := lines.ReadString('\n')
@@ -120,189 +120,190 @@ func (d *daemon) read(conn net.Conn) {
 	}
 }
 
-// await waits until the daemon has received exactly the wanted counts.
-func (d *daemon) await(t *testing.T, want map[string]int) {
+// awaitCounts waits until the daemon has received exactly the wanted counts.
+func (d *daemon) awaitCounts(t *testing.T, want map[string]int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		d.mutex.Lock()
 		got, wrong := maps.Clone(d.got), slices.Clone(d.wrong)
 		d.mutex.Unlock()
 		if len(wrong) > 0 {
-			t.Fatalf("line %q", wrong[0])
+			t.Fatalf("the daemon received the malformed line %q", wrong[0])
 		}
 		if maps.Equal(got, want) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d names came, want %d", len(got), len(want))
+			t.Fatalf("the daemon did not receive the wanted counts within 20 seconds: it has %d names, want %d", len(got), len(want))
 		}
 	}
 }
 
-// toTCP returns a sink to an address and its stream.
-func toTCP(t *testing.T, c *counted, address net.Addr) (*Sink, *tcpStream, *test.Hook) {
+// openTCPSink returns a sink to an address, its stream and the lines that it logs.
+func openTCPSink(t *testing.T, c *testSeries, address net.Addr) (*Sink, *tcpStream, *test.Hook) {
 	t.Helper()
 	port := address.(*net.TCPAddr).Port
 	config := Config{Daemon: true, Protocol: "tcp", Host: "127.0.0.1", Port: port, FlushInterval: 10 * time.Millisecond}
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	log, said := test.NewNullLogger()
+	log, logged := test.NewNullLogger()
 	s, err := ToDaemon(config, statistics.New(c, c, statistics.Options{}).NewChanges(), logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	to := s.to.(*tcpStream)
 	t.Cleanup(to.close)
-	return s, to, said
+	return s, to, logged
 }
 
-// TestTCP: what grew arrives with each flush, over one connection.
-func TestTCP(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a", "b")
-	s, _, _ := toTCP(t, c, d.Addr())
+// TestTCPFlushes checks that each flush sends the increase of the counters, over one connection.
+func TestTCPFlushes(t *testing.T) {
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a", "b")
+	s, _, _ := openTCPSink(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(2)
 		if err := s.sendAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if round == 1 {
-			go d.read(d.next(t))
+			go d.readCounts(d.nextConnection(t))
 		}
-		d.await(t, c.want(2*round))
+		d.awaitCounts(t, c.wantedCounts(2*round))
 	}
 	if len(d.connections) > 0 {
-		t.Error("a flush has made a connection of its own")
+		t.Error("a flush opened a second connection")
 	}
 }
 
-// TestTCPDaemonComesLater: nothing is lost while the daemon is away, it is not asked at every
-// flush, and the log has one line when sending fails and one when it works.
-func TestTCPDaemonComesLater(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
+// TestTCPDaemonStartsLater checks that no counts are lost before the daemon starts, that the sink
+// does not try to connect at every flush, and that the log has one line when sending begins to fail
+// and one when it works.
+func TestTCPDaemonStartsLater(t *testing.T) {
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, to, said := toTCP(t, c, d.Addr())
+	s, to, logged := openTCPSink(t, c, d.Addr())
 	for range 50 {
 		c.hit(1)
 		s.logFailure(s.sendAll(t.Context()))
 	}
 	if to.wait != firstRetry {
-		t.Errorf("50 flushes have tried until the next wait is %v", to.wait)
+		t.Errorf("the wait before the next attempt is %v after 50 flushes, want %v", to.wait, firstRetry)
 	}
 	later := newDaemon(t, d.Addr().String())
 	for s.failing {
 		s.logFailure(s.sendAll(t.Context()))
 		time.Sleep(time.Millisecond)
 	}
-	go later.read(later.next(t))
-	later.await(t, c.want(50))
-	if n := len(said.AllEntries()); n != 2 {
-		t.Errorf("the log has %d lines", n)
+	go later.readCounts(later.nextConnection(t))
+	later.awaitCounts(t, c.wantedCounts(50))
+	if n := len(logged.AllEntries()); n != 2 {
+		t.Errorf("the log has %d lines, want 2", n)
 	}
 }
 
-// TestTCPDaemonRestarts: a connection that the daemon ended is noticed before anything is sent on
-// it.
+// TestTCPDaemonRestarts checks that the sink does not write to a connection that the daemon has
+// closed.
 func TestTCPDaemonRestarts(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
-	s, to, _ := toTCP(t, c, d.Addr())
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
+	s, to, _ := openTCPSink(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(1)
 		if err := s.sendAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		conn := d.next(t)
-		go d.read(conn)
-		d.await(t, c.want(round))
+		conn := d.nextConnection(t)
+		go d.readCounts(conn)
+		d.awaitCounts(t, c.wantedCounts(round))
 		_ = conn.Close()
 		<-to.ended
 	}
 }
 
-// TestTCPDaemonHangs: a daemon that takes nothing costs a flush no more than the time of a write,
-// and memory for a few lines. When it reads again it gets everything once.
+// TestTCPDaemonHangs checks that a flush ends with a timeout if the daemon does not read, and that
+// the sink keeps only a few lines in memory. A daemon that reads again receives all counts once.
 func TestTCPDaemonHangs(t *testing.T) {
 	paths := make([]string, 40_000)
 	for i := range paths {
 		paths[i] = fmt.Sprintf("%05d_%s", i, strings.Repeat("x", 300))
 	}
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted(paths...)
-	s, to, _ := toTCP(t, c, d.Addr())
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries(paths...)
+	s, to, _ := openTCPSink(t, c, d.Addr())
 	c.hit(1)
 	for range 2 {
 		err := s.sendAll(t.Context())
 		var timeout net.Error
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			t.Fatalf("a flush to a daemon that takes nothing: %v", err)
+			t.Fatalf("a flush to a daemon that does not read returns %v, want a timeout", err)
 		}
 		if len(to.pending) > maxPending {
-			t.Fatalf("%d bytes wait", len(to.pending))
+			t.Fatalf("%d bytes are pending, want at most %d", len(to.pending), maxPending)
 		}
 		c.hit(1)
 	}
-	go d.read(d.next(t))
+	go d.readCounts(d.nextConnection(t))
 	for s.sendAll(t.Context()) != nil {
 		time.Sleep(time.Millisecond)
 	}
-	d.await(t, c.want(3))
+	d.awaitCounts(t, c.wantedCounts(3))
 	if len(d.connections) > 0 {
-		t.Error("the daemon was slow and got another connection")
+		t.Error("the sink opened a second connection to a slow daemon")
 	}
 }
 
-// TestTCPDaemonHangsForLong: in the end it gets a new connection, where the line that was cut comes
-// whole.
-func TestTCPDaemonHangsForLong(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
-	s, to, _ := toTCP(t, c, d.Addr())
+// TestTCPDaemonHangsTooLong checks that the sink closes the connection of a daemon that has not
+// read for a long time, and sends the interrupted line again, as a whole, over a new connection.
+func TestTCPDaemonHangsTooLong(t *testing.T) {
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
+	s, to, _ := openTCPSink(t, c, d.Addr())
 	if err := s.sendAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first := d.next(t)
+	first := d.nextConnection(t)
 	filler := strings.Repeat("x", maxPending-2) + "\n"
 	for {
 		to.pending = append(to.pending[:0], filler...)
 		to.written = 0
 		if to.writeUnsent() != nil && to.written == 0 && len(to.pending) == len(filler) {
-			break // there is no room in between either
+			break // the buffers of the connection are full
 		}
 	}
 	to.pending, to.written = append(to.pending[:0], "cut:1|c\nnext:2|c\n"...), 3
 	to.taken = time.Now().Add(-hungAfter - time.Second)
 	if to.writeUnsent() == nil || to.conn != nil {
-		t.Fatal("a connection that took nothing for long is kept")
+		t.Fatal("the sink keeps a connection that the daemon has not read for a long time")
 	}
 	_ = first.Close()
 	c.hit(4)
 	if err := s.sendAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	go d.read(d.next(t))
-	want := c.want(4)
+	go d.readCounts(d.nextConnection(t))
+	want := c.wantedCounts(4)
 	want["cut"], want["next"] = 1, 2
-	d.await(t, want)
+	d.awaitCounts(t, want)
 }
 
-// TestTCPEndsInTime: a hung daemon does not keep the service from ending.
+// TestTCPEndsInTime checks that a sink that is stopped sends the last counts and then ends.
 func TestTCPEndsInTime(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newCounted("a")
-	s, _, _ := toTCP(t, c, d.Addr())
+	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
+	s, _, _ := openTCPSink(t, c, d.Addr())
 	s.interval = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	c.hit(5)
 	cancel()
-	go d.read(d.next(t))
-	d.await(t, c.want(5))
+	go d.readCounts(d.nextConnection(t))
+	d.awaitCounts(t, c.wantedCounts(5))
 	select {
 	case err := <-ended:
 		if err != nil {
 			t.Error(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the sink does not end")
+		t.Error("the sink did not end within 20 seconds")
 	}
 }

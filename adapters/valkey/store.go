@@ -15,8 +15,8 @@ type Counters struct {
 	needsConnection bool
 }
 
-// OpenCounters opens the store of c, and the second store of p if it is enabled. Neither has to be
-// there yet.
+// OpenCounters opens the store of c, and the second store of p if it is enabled. The servers do not
+// have to be reachable yet. The function that it returns closes the stores.
 func OpenCounters(ctx context.Context, c Config, p PerSecondConfig, log *logrus.Entry) (*Counters, func(), error) {
 	store, cleanup, err := Open(ctx, c, log)
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenCounters(ctx context.Context, c Config, p PerSecondConfig, log *logrus.
 	return pair, func() { cleanupSecond(); cleanup() }, nil
 }
 
-// Healthy reports whether every store is connected. It is always true if
+// Healthy reports whether every store is connected. It always returns true if
 // KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is false.
 func (c *Counters) Healthy() bool {
 	if !c.needsConnection {

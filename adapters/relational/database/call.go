@@ -16,7 +16,7 @@ import (
 // maxTries is how often a call is tried if its connection breaks.
 const maxTries = 3
 
-var errRefused = errors.New("it did not answer the calls before; waiting for it to come back")
+var errRefused = errors.New("the database did not answer earlier calls; calls are refused until it answers a probe")
 
 // boundedCall calls do with the time limit of one call of the database. All transactions, and all
 // reads outside of a transaction, use it. It refuses the call at once while the database is away,
