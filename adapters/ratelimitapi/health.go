@@ -50,8 +50,8 @@ func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 
 // RulesReady returns a readiness check of the loaded rules. It fails while the configuration is
 // unhealthy, so that an instance does not get calls before it has its rules, unless expected
-// returns false: then there are no rules to wait for, and the other parts of the service are of use
-// without.
+// returns false: then there are no rules to wait for, and the other parts of the service work
+// without them.
 func RulesReady(c HealthConfig, rules decide.Rules, expected func() bool) func(context.Context) error {
 	loaded := ConfigurationCheck(c, rules).Healthy
 	return func(context.Context) error {

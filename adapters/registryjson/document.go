@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
 
-// ReadDocument returns the server document in a file, without a byte order mark. A file may begin with
-// the mark (RFC 8259, 8.1), but a request may not.
+// ReadDocument returns the server document in a file, without a byte order mark. A file may begin
+// with the mark (RFC 8259, 8.1), but a request may not.
 func ReadDocument(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
 	if err != nil {

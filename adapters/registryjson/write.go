@@ -51,9 +51,9 @@ func (w *Writer) separator() string {
 // exportMode is the permissions of an export. Its content is public.
 const exportMode = 0o644
 
-// WriteFile writes an export to the file at path. It calls write once, and then completes the export.
-// The file appears only when it is complete. If it exists already, WriteFile replaces it if replace is
-// true, and otherwise returns fault.Conflict.
+// WriteFile writes an export to the file at path. It calls write once, and then completes the
+// export. The file appears only when it is complete. If it exists already, WriteFile replaces it if
+// replace is true, and otherwise returns fault.Conflict.
 func WriteFile(path string, replace bool, write func(*Writer) error) error {
 	_, err := files.Write(path, files.WriteOptions{Mode: exportMode, Replace: replace}, func(f *os.File) error {
 		w := NewWriter(f)

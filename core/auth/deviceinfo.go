@@ -12,8 +12,7 @@ import (
 // maxDeviceField is the greatest length of a field of deviceInfo in characters (contract A-35).
 const maxDeviceField = 512
 
-// CommandLine is the product that a user agent of the publishing commands begins
-// with.
+// CommandLine is the product that a user agent of the publishing commands begins with.
 const CommandLine = "tollgate-cli"
 
 // DeviceFields are the fields of deviceInfo as they were sent; each is optional.

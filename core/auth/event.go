@@ -26,8 +26,7 @@ func EventTypes() []EventType {
 	}
 }
 
-// Event is one entry of the audit log. It never holds a password, code or
-// token.
+// Event is one entry of the audit log. It never holds a password, code or token.
 type Event struct {
 	ID      EventID
 	Time    time.Time

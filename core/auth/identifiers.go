@@ -37,9 +37,8 @@ func NewUUID[ID ~string](random [16]byte) ID {
 	return ID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
-// ParseUUID returns the identifier written in s, which may use upper case.
-// Anything that is not a UUID is fault.Invalid with code validation_error and
-// names the field.
+// ParseUUID returns the identifier written in s, which may use upper case. Anything that is not a
+// UUID is fault.Invalid with code validation_error and names the field.
 func ParseUUID[ID ~string](field, s string) (ID, error) {
 	if !uuidForm.MatchString(s) {
 		return "", InvalidField(CodeValidation, field, "must be a UUID")

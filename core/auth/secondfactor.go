@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// RecoveryCodes is the number of recovery codes of an authenticator
-	// (contract A-19).
+	// RecoveryCodes is the number of recovery codes of an authenticator (contract A-19).
 	RecoveryCodes = 10
 	// recoveryLength is the length of one without its hyphen: 50 bits.
 	recoveryLength = 10

@@ -26,8 +26,8 @@ type Rule struct {
 	// Shared is nil, or has for each level the pattern whose values share one counter; empty where
 	// each value has its own (share_threshold).
 	Shared []string
-	// ShowValue is nil, or reports for each level whether statistics contain the value of the request
-	// (detailed_metric, value_to_metric).
+	// ShowValue is nil, or reports for each level whether statistics contain the value of the
+	// request (detailed_metric, value_to_metric).
 	ShowValue []bool
 	Replaces  []Name // contains neither an empty name nor Name
 	Name      Name   // empty without a name

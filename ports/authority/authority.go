@@ -1,5 +1,6 @@
-// Package authority is the port through which the registry and the catalogue use authentication: who a
-// caller is, whether the caller's session is trusted enough to change the registry, and the audit log.
+// Package authority is the port through which the registry and the catalogue use authentication:
+// who a caller is, whether the caller's session is trusted enough to change the registry, and the
+// audit log.
 package authority
 
 import (
@@ -27,17 +28,19 @@ type Act struct {
 
 // Authority identifies and authorizes callers. All methods are safe for concurrent use.
 type Authority interface {
-	// Identify returns the caller to whom an access token belongs. It returns fault.Unauthenticated when
-	// the token is missing, unknown, expired or of a session that has ended.
+	// Identify returns the caller to whom an access token belongs. It returns fault.Unauthenticated
+	// when the token is missing, unknown, expired or of a session that has ended.
 	Identify(ctx context.Context, token string) (Caller, error)
-	// RequireTrust returns fault.Forbidden if the caller's trust level is too low to change the registry.
-	// The error asks for a step-up, with the challenge of RFC 9470 in the detail "challenge".
+	// RequireTrust returns fault.Forbidden if the caller's trust level is too low to change the
+	// registry. The error asks for a step-up, with the challenge of RFC 9470 in the detail
+	// "challenge".
 	RequireTrust(ctx context.Context, c Caller) error
 	// Record writes an act to the audit log, in the transaction that the context carries, if any.
 	Record(ctx context.Context, a Act) error
 }
 
-// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion or a MethodChange.
+// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion or a
+// MethodChange.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -65,7 +68,7 @@ func (MethodChange) isChange()    {}
 
 // Recorder records the changes of operators. It is safe for concurrent use.
 type Recorder interface {
-	// RecordChanges writes changes to the audit log, in the transaction that the context carries, if any.
-	// It returns fault.Unavailable when the database is not available.
+	// RecordChanges writes changes to the audit log, in the transaction that the context carries,
+	// if any. It returns fault.Unavailable when the database is not available.
 	RecordChanges(ctx context.Context, changes ...Change) error
 }

@@ -8,7 +8,8 @@ import (
 
 // Accounts stores the accounts of people who sign in, with password hashes that it never compares.
 type Accounts interface {
-	// Create stores a new account. It returns fault.Conflict when another account has the e-mail address.
+	// Create stores a new account. It returns fault.Conflict when another account has the e-mail
+	// address.
 	Create(ctx context.Context, a auth.Account) error
 	// Get returns an account by its id, or fault.NotFound.
 	Get(ctx context.Context, id auth.UserID) (auth.Account, error)

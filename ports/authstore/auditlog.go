@@ -14,10 +14,10 @@ type AuditLog interface {
 	// Search returns one page of the matching events, newest first and then by id, greatest first.
 	// total is the number of all matching events, or 0 when q.Uncounted is set.
 	Search(ctx context.Context, q AuditQuery) (events []auth.Event, total int, err error)
-	// CountHour counts the events of the oldest hour that was not counted before and that ended at or
-	// before until, so that later searches for one person find their total faster. It reports whether
-	// there was such an hour. The caller guarantees that no event with a time before until is appended
-	// afterwards; totals would leave it out.
+	// CountHour counts the events of the oldest hour that was not counted before and that ended at
+	// or before until, so that later searches for one person find their total faster. It reports
+	// whether there was such an hour. The caller guarantees that no event with a time before until
+	// is appended afterwards; totals would leave it out.
 	CountHour(ctx context.Context, until time.Time) (counted bool, err error)
 	// DeleteBefore deletes at most limit events from before t and returns how many it deleted.
 	DeleteBefore(ctx context.Context, t time.Time, limit int) (int, error)

@@ -15,7 +15,7 @@ type Challenges interface {
 	Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error)
 	// Update changes a challenge, or returns fault.NotFound.
 	Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error
-	// DeleteExpired deletes the challenges that expired before the given time and returns how many it
-	// deleted.
+	// DeleteExpired deletes the challenges that expired before the given time and returns how many
+	// it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }

@@ -19,12 +19,13 @@ type PublicKey struct {
 // KeyRing stores what all instances of a deployment share for signing: the public keys of access
 // tokens, and the root secret. It joins no transaction.
 type KeyRing interface {
-	// Announce stores a public key, or renews the SeenAt of a stored one. It returns fault.Conflict when
-	// another key is stored under the id.
+	// Announce stores a public key, or renews the SeenAt of a stored one. It returns fault.Conflict
+	// when another key is stored under the id.
 	Announce(ctx context.Context, k PublicKey) error
 	// PublicKeys returns the keys that were seen at or after since, ordered by id.
 	PublicKeys(ctx context.Context, since time.Time) ([]PublicKey, error)
-	// Withdraw deletes keys. Unknown ids are ignored. A key that is announced again is stored again.
+	// Withdraw deletes keys. Unknown ids are ignored. A key that is announced again is stored
+	// again.
 	Withdraw(ctx context.Context, ids ...KeyID) error
 	// RootSecret returns the root secret of the deployment. If there is none, it stores candidate
 	// (32 bytes) first; parallel callers all get the same secret.

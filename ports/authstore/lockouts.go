@@ -15,7 +15,7 @@ type Lockouts interface {
 	// Get returns the lockout of a subject, or the zero value. It includes every Update, on any
 	// instance, that returned before the call.
 	Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error)
-	// DeleteBefore deletes the lockouts whose last failure and whose lock are from before t, and those
-	// that were reset. It returns how many it deleted.
+	// DeleteBefore deletes the lockouts whose last failure and whose lock are from before t, and
+	// those that were reset. It returns how many it deleted.
 	DeleteBefore(ctx context.Context, t time.Time) (int, error)
 }

@@ -11,8 +11,8 @@ import (
 // most one for each user and device identity.
 type PendingLogins interface {
 	// Put stores a pending login and replaces the one of the same user and device identity. It also
-	// deletes the user's pending logins that had expired when p was created, so that their number is
-	// bounded.
+	// deletes the user's pending logins that had expired when p was created, so that their number
+	// is bounded.
 	Put(ctx context.Context, p auth.PendingLogin) error
 	// Find returns a pending login, expired or not, or fault.NotFound.
 	Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error)
@@ -21,7 +21,7 @@ type PendingLogins interface {
 	Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error
 	// RemoveAll deletes all pending logins of a user.
 	RemoveAll(ctx context.Context, user auth.UserID) error
-	// DeleteExpired deletes the pending logins that expired before the given time and returns how many
-	// it deleted.
+	// DeleteExpired deletes the pending logins that expired before the given time and returns how
+	// many it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }

@@ -17,9 +17,9 @@ type Sessions interface {
 	Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error
 	// End ends the active sessions that the filter selects and returns their ids.
 	End(ctx context.Context, which SessionFilter, at time.Time, reason auth.EndReason) ([]auth.SessionID, error)
-	// Active returns one page of the user's sessions that are active at the given time, and the total
-	// number of these sessions. The order is newest first; sessions of the same time are ordered by
-	// id, greatest first. With a limit below 1 the page is empty.
+	// Active returns one page of the user's sessions that are active at the given time, and the
+	// total number of these sessions. The order is newest first; sessions of the same time are
+	// ordered by id, greatest first. With a limit below 1 the page is empty.
 	Active(ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest) (sessions []auth.Session, total int, err error)
 	// CountSince returns how many sessions of the user were created after t, ended ones included.
 	CountSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
@@ -49,8 +49,8 @@ type SessionHistory interface {
 
 // SessionRetention deletes sessions that are no longer needed.
 type SessionRetention interface {
-	// DeleteExpired deletes the sessions, ended or not, whose ExpiresAt is before the given time, with
-	// their refresh tokens and challenges. It returns how many sessions it deleted.
+	// DeleteExpired deletes the sessions, ended or not, whose ExpiresAt is before the given time,
+	// with their refresh tokens and challenges. It returns how many sessions it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }
 
@@ -61,10 +61,10 @@ type RefreshTokens interface {
 	// Find returns the token with the hash, spent or not, or fault.NotFound.
 	Find(ctx context.Context, hash auth.TokenHash) (auth.RefreshToken, error)
 	// Spend marks an unspent token as spent at the given time. Of concurrent calls exactly one
-	// succeeds; the others, and all later calls, return fault.Conflict. It returns fault.NotFound for
-	// an unknown hash.
+	// succeeds; the others, and all later calls, return fault.Conflict. It returns fault.NotFound
+	// for an unknown hash.
 	Spend(ctx context.Context, hash auth.TokenHash, at time.Time) error
-	// DeleteExpired deletes the tokens of sessions that have ended or expired by the given time, and
-	// returns how many it deleted.
+	// DeleteExpired deletes the tokens of sessions that have ended or expired by the given time,
+	// and returns how many it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }

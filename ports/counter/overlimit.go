@@ -2,16 +2,16 @@ package counter
 
 import "time"
 
-// OverLimitCache keeps, in the process, which counters are over a limit, so that the counter store need
-// not be called for them again (contract L-24). An entry is only a hint: it may be
-// dropped at any time, and the store is called then. It is safe for concurrent use, and Over is fast under
+// OverLimitCache keeps, in the process, which counters are over a limit, so that the counter store
+// need not be called for them again (contract L-24). An entry is only a hint: it may be dropped at
+// any time, and the store is called then. It is safe for concurrent use, and Over is fast under
 // parallel calls for one key.
 type OverLimitCache interface {
-	// Over reports whether the counter was noted as over this limit, or a greater one, until a time after
-	// now. A note says nothing about limits greater than its own.
+	// Over reports whether the counter was noted as over this limit, or a greater one, until a time
+	// after now. A note says nothing about limits greater than its own.
 	Over(key string, limit uint32, now time.Time) bool
-	// Note records that the counter is over the limit until the end of its window. It replaces an earlier
-	// note of the key. The cache does not keep key; callers reuse its memory.
+	// Note records that the counter is over the limit until the end of its window. It replaces an
+	// earlier note of the key. The cache does not keep key; callers reuse its memory.
 	Note(key string, limit uint32, until time.Time)
 	// Forget deletes the note of the key. A note that is made at the same time may stay.
 	Forget(key string)

@@ -1,6 +1,6 @@
-// Package courier is the port that sends one-time codes and security notices to a person's mailbox or
-// telephone. It defines messages and what a delivery promises. It does not create codes and does not
-// know how a channel works.
+// Package courier is the port that sends one-time codes and security notices to a person's mailbox
+// or telephone. It defines messages and what a delivery promises. It does not create codes and does
+// not know how a channel works.
 //
 // Answers to the port are checked by [github.com/tollgate-dev/tollgate/ports/courier/couriertest].
 package courier
@@ -65,8 +65,8 @@ func (k Kind) String() string {
 	return "otp"
 }
 
-// Message is what a courier delivers. Printing it with fmt shows neither recipient nor code nor text,
-// so that no log line reveals them by accident.
+// Message is what a courier delivers. Printing it with fmt shows neither recipient nor code nor
+// text, so that no log line reveals them by accident.
 type Message struct {
 	Kind    Kind
 	Channel Channel
@@ -77,7 +77,8 @@ type Message struct {
 	Code string
 	// ExpiresAt is when the code expires. Required for OTP, zero for a notice.
 	ExpiresAt time.Time
-	// Subject is the subject of a notice, for channels that have one: at most 200 characters, one line.
+	// Subject is the subject of a notice, for channels that have one: at most 200 characters, one
+	// line.
 	Subject string
 	// Text is the body of a notice: 1 to 4000 characters.
 	Text string
@@ -85,9 +86,9 @@ type Message struct {
 
 // Courier delivers messages to a channel.
 type Courier interface {
-	// Deliver sends m and returns when the channel has accepted it; whether a person reads it is not
-	// known. It is safe for concurrent use and keeps no order. It does not retry: a call delivers a
-	// message at most once, and may have delivered it when it returns an error.
+	// Deliver sends m and returns when the channel has accepted it; whether a person reads it is
+	// not known. It is safe for concurrent use and keeps no order. It does not retry: a call
+	// delivers a message at most once, and may have delivered it when it returns an error.
 	//
 	// Errors are faults:
 	//   - Invalid if m breaks a rule of [Message.Validate]; nothing was sent;
@@ -99,8 +100,8 @@ type Courier interface {
 	Deliver(ctx context.Context, m Message) error
 }
 
-// Validate returns fault.Invalid with code invalid_message if a field breaks its rule. It accepts any
-// channel; a courier returns Unsupported for one that is not [Channel.Known].
+// Validate returns fault.Invalid with code invalid_message if a field breaks its rule. It accepts
+// any channel; a courier returns Unsupported for one that is not [Channel.Known].
 func (m Message) Validate() error {
 	if err := checkLine("recipient", m.Recipient, 1, MaxRecipient); err != nil {
 		return err
@@ -159,8 +160,8 @@ func (m Message) validateNotice() error {
 	return nil
 }
 
-// checkLine checks a field that is used in a header or a single line, where a line break would start
-// another header.
+// checkLine checks a field that is used in a header or a single line, where a line break would
+// start another header.
 func checkLine(field, s string, least, most int) error {
 	if n := utf8.RuneCountInString(s); n < least || n > most {
 		return invalidMessage("%s has %d characters, %d to %d are allowed", field, n, least, most)

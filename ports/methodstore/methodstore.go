@@ -18,8 +18,7 @@ type Store interface {
 	Add(ctx context.Context, m catalogue.Method) error
 	// Remove deletes a method, or returns fault.NotFound.
 	Remove(ctx context.Context, id catalogue.MethodID) error
-	// Put stores methods, replacing those of the same id; with replace, all
-	// others are removed. A path taken by another id is fault.Conflict, and
-	// nothing changes.
+	// Put stores methods, replacing those of the same id; with replace, all others are removed. A
+	// path taken by another id is fault.Conflict, and nothing changes.
 	Put(ctx context.Context, methods []catalogue.Method, replace bool) error
 }

@@ -1,5 +1,5 @@
-// Package ownership is the port through which publishing checks that a package names the server that
-// lists it. It knows no package registry.
+// Package ownership is the port through which publishing checks that a package names the server
+// that lists it. It knows no package registry.
 //
 // [github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest] has the contract tests.
 package ownership
@@ -33,7 +33,8 @@ type Claim struct {
 	ServerName string
 	// RegistryType names the kind of package registry, such as "npm" or "oci". Required.
 	RegistryType string
-	// RegistryBaseURL is the registry that the document names; empty for the public one of its type.
+	// RegistryBaseURL is the registry that the document names; empty for the public one of its
+	// type.
 	RegistryBaseURL string
 	// Identifier is the package's name, or its address if the type has no names. Required.
 	Identifier string
@@ -45,8 +46,8 @@ type Claim struct {
 
 // Checker checks claims against package registries.
 type Checker interface {
-	// Check returns nil if the package exists and names the server. It is safe for concurrent use. It
-	// returns within its own deadline even if ctx has none. It keeps no state between calls.
+	// Check returns nil if the package exists and names the server. It is safe for concurrent use.
+	// It returns within its own deadline even if ctx has none. It keeps no state between calls.
 	//
 	// Errors are faults:
 	//   - Invalid if the package or the version does not exist, or the package does not name the
@@ -61,8 +62,8 @@ type Checker interface {
 	Types() []string
 }
 
-// Validate returns fault.Invalid if a required part is missing, or a part is too long or has a control
-// character.
+// Validate returns fault.Invalid if a required part is missing, or a part is too long or has a
+// control character.
 func (c Claim) Validate() error {
 	parts := []struct {
 		name, value string
@@ -86,7 +87,8 @@ func (c Claim) Validate() error {
 	return nil
 }
 
-// isBoundedText reports whether s is UTF-8 of at most MaxField characters, without control characters.
+// isBoundedText reports whether s is UTF-8 of at most MaxField characters, without control
+// characters.
 func isBoundedText(s string) bool {
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > MaxField {
 		return false

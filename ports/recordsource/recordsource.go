@@ -21,7 +21,8 @@ type Entry struct {
 	// Unreadable, if set, is the reason why there is no document: the record is not JSON, is too
 	// large, or has an impossible value. The next record may be valid.
 	Unreadable error
-	// Broken, if set, is the reason why a file ends here unexpectedly: the rest of it cannot be read.
+	// Broken, if set, is the reason why a file ends here unexpectedly: the rest of it cannot be
+	// read.
 	Broken error
 }
 
@@ -36,7 +37,7 @@ type Recorded struct {
 
 // Source returns the records one after the other. It is not safe for concurrent use.
 type Source interface {
-	// Next returns the next record, or io.EOF after the last. After any other error the source cannot
-	// be used any more; it is the context's error if the context ended.
+	// Next returns the next record, or io.EOF after the last. After any other error the source
+	// cannot be used any more; it is the context's error if the context ended.
 	Next(ctx context.Context) (Entry, error)
 }

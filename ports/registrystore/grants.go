@@ -6,17 +6,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// Grants stores grants. Its methods join the transaction that the context carries. A change is visible to
-// the next call on every instance.
+// Grants stores grants. Its methods join the transaction that the context carries. A change is
+// visible to the next call on every instance.
 type Grants interface {
-	// Add stores a grant, or returns fault.Conflict if it exists. Of parallel calls for one grant, one
-	// succeeds. After an error, the transaction that the context carries must end with that error.
+	// Add stores a grant, or returns fault.Conflict if it exists. Of parallel calls for one grant,
+	// one succeeds. After an error, the transaction that the context carries must end with that
+	// error.
 	Add(ctx context.Context, g registry.Grant) error
 	// Remove deletes a grant, or returns fault.NotFound.
 	Remove(ctx context.Context, g registry.Grant) error
 	// Of returns the grants of a holder, ordered by action, then pattern.
 	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
-	// List returns at most limit grants after the given one, ordered by holder, action and pattern. The
-	// zero grant starts at the beginning.
+	// List returns at most limit grants after the given one, ordered by holder, action and pattern.
+	// The zero grant starts at the beginning.
 	List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error)
 }

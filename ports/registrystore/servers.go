@@ -10,8 +10,8 @@ import (
 // ServerReader reads published versions. Each method sees one consistent state of the store. If
 // deleted is false, versions with the status deleted are treated as missing.
 type ServerReader interface {
-	// List returns a page of the records that the query selects, ordered by the bytes of the name and
-	// then of the version.
+	// List returns a page of the records that the query selects, ordered by the bytes of the name
+	// and then of the version.
 	List(ctx context.Context, q Query) (Page, error)
 	// Versions returns a page of the versions of a server, newest publication first. For an unknown
 	// server the page is empty.
@@ -57,9 +57,9 @@ type Page struct {
 	Records []registry.Record
 	More    bool // there may be records after the page
 	// EndName and EndVersion are the last position that the store has read, if it ended the page
-	// early, possibly without any record. It does so when it would have to read too many records that
-	// do not match, for a search or a listing of updates among thousands of servers. If they are
-	// empty, the page ends with its last record.
+	// early, possibly without any record. It does so when it would have to read too many records
+	// that do not match, for a search or a listing of updates among thousands of servers. If they
+	// are empty, the page ends with its last record.
 	EndName, EndVersion string
 }
 

@@ -22,11 +22,11 @@ type TokenSigner interface {
 	Sign(ctx context.Context, c TokenClaims) (auth.AccessToken, error)
 }
 
-// TokenVerifier verifies access tokens. It does not check whether the session of a token is still active.
-// It is safe for concurrent use.
+// TokenVerifier verifies access tokens. It does not check whether the session of a token is still
+// active. It is safe for concurrent use.
 type TokenVerifier interface {
-	// Verify returns the claims of a token that any instance of the deployment signed. For an expired token
-	// it returns fault.Unauthenticated with the code token_expired, for any other invalid token
-	// fault.Unauthenticated with the code invalid_token.
+	// Verify returns the claims of a token that any instance of the deployment signed. For an
+	// expired token it returns fault.Unauthenticated with the code token_expired, for any other
+	// invalid token fault.Unauthenticated with the code invalid_token.
 	Verify(ctx context.Context, t auth.AccessToken) (TokenClaims, error)
 }

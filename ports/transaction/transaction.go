@@ -5,14 +5,14 @@ import "context"
 
 // Runner runs a function as one transaction of the record store.
 type Runner interface {
-	// Atomically calls do with a context that carries a transaction. Every store of the same adapter
-	// that is called with this context takes part in it. If do returns nil, all changes are stored
-	// durably before Atomically returns. If do returns an error or panics, no change is stored, and
-	// Atomically returns the error or panics.
+	// Atomically calls do with a context that carries a transaction. Every store of the same
+	// adapter that is called with this context takes part in it. If do returns nil, all changes are
+	// stored durably before Atomically returns. If do returns an error or panics, no change is
+	// stored, and Atomically returns the error or panics.
 	//
-	// If ctx already carries a transaction, do joins it. If a joined call returns an error, the outer
-	// transaction is rolled back and returns that error, even if its own do ignores the error and
-	// returns nil. The same holds for a statement that failed in the database.
+	// If ctx already carries a transaction, do joins it. If a joined call returns an error, the
+	// outer transaction is rolled back and returns that error, even if its own do ignores the error
+	// and returns nil. The same holds for a statement that failed in the database.
 	//
 	// do must not keep the context, start goroutines that use it, or wait for anything except the
 	// stores. It may be called again, from the start, if the database requires a retry.

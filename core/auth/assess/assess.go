@@ -32,8 +32,9 @@ type SignInHistory interface {
 	FailedSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 	// SessionsSince counts the sessions that the person made after a time, ended ones too.
 	SessionsSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
-	// SignInPlaces returns where and when the person's last HistorySessions sessions at LIMITED_TRUST
-	// or above began, newest first. It may leave out all but the newest session of an address.
+	// SignInPlaces returns where and when the person's last HistorySessions sessions at
+	// LIMITED_TRUST or above began, newest first. It may leave out all but the newest session of an
+	// address.
 	SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.SignInPlace, error)
 }
 
@@ -71,8 +72,8 @@ type SignIn struct {
 	Address netip.Addr
 	Device  trust.Device // as it was before this sign-in
 
-	// Confirmed reports that this sign-in confirms the device by a second factor. The score does not
-	// depend on it, but the trust level is capped as for a confirmed device.
+	// Confirmed reports that this sign-in confirms the device by a second factor. The score does
+	// not depend on it, but the trust level is capped as for a confirmed device.
 	Confirmed bool
 }
 

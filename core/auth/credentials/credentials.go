@@ -93,9 +93,9 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 	if !fault.Is(wrong, fault.Unauthenticated) || errors.Is(wrong, errOutdated) || errors.Is(wrong, errEnded) {
 		return wrong
 	}
-	var filled bool
+	var locked bool
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
-		if filled, err = s.guard.Fail(ctx, subject); err != nil || !filled {
+		if locked, err = s.guard.Fail(ctx, subject); err != nil || !locked {
 			return err
 		}
 		return s.ports.Trail.Record(ctx, audit.Entry{
@@ -107,7 +107,7 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 	if err != nil {
 		return err
 	}
-	if filled {
+	if locked {
 		s.notifyPerson(notices.ChangesLocked, caller)
 	}
 	return wrong

@@ -38,8 +38,8 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 	return ended, err
 }
 
-// EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for a
-// session of another person, and fault.NotFound if it does not exist or has ended.
+// EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for
+// a session of another person, and fault.NotFound if it does not exist or has ended.
 func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.SessionID) error {
 	_, err := o.endSessions(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
 		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {

@@ -53,19 +53,19 @@ func (g *Guard) Check(ctx context.Context, key auth.LockoutKey) error {
 
 // Fail counts one failure of a subject and reports whether that locked it. The caller must not
 // reveal that the attempt was wrong before Fail, and the transaction that it joins, have succeeded.
-func (g *Guard) Fail(ctx context.Context, key auth.LockoutKey) (filled bool, err error) {
+func (g *Guard) Fail(ctx context.Context, key auth.LockoutKey) (locked bool, err error) {
 	now := g.clock.Now()
 	err = g.store.Update(ctx, key, func(l *auth.Lockout) error {
-		filled = false // a retried transaction begins anew
+		locked = false // a retried transaction begins anew
 		l.Clamp(g.policy, now)
 		if err := g.checkUnlocked(l, now); err != nil {
 			return err
 		}
 		l.Fail(g.policy, now)
-		filled = l.Locked(now)
+		locked = l.Locked(now)
 		return nil
 	})
-	return filled, err
+	return locked, err
 }
 
 // Clear resets the count of a subject after a right attempt. The caller must not reveal that the

@@ -29,8 +29,8 @@ func TestWindowSlides(t *testing.T) {
 		if err := guard.Check(t.Context(), key); err != nil {
 			t.Errorf("before failure %d: %v", i+1, err)
 		}
-		if filled, err := guard.Fail(t.Context(), key); err != nil || filled != (i == 3) {
-			t.Errorf("failure %d: filled %t, %v", i+1, filled, err)
+		if locked, err := guard.Fail(t.Context(), key); err != nil || locked != (i == 3) {
+			t.Errorf("failure %d: locked %t, %v", i+1, locked, err)
 		}
 	}
 	if err := guard.Check(t.Context(), key); !fault.Is(err, fault.Forbidden) {
@@ -57,11 +57,11 @@ func TestTriesUnderWay(t *testing.T) {
 		wrong := 0 // since the last right one
 		for i, right := range tries {
 			guard, locked := instances[i%2], wrong >= threshold
-			filled, err := false, error(nil)
+			nowLocked, err := false, error(nil)
 			if right {
 				err = guard.Clear(context.Background(), key)
 			} else {
-				filled, err = guard.Fail(context.Background(), key)
+				nowLocked, err = guard.Fail(context.Background(), key)
 			}
 			switch {
 			case locked && !fault.Is(err, fault.Forbidden), !locked && err != nil:
@@ -70,8 +70,8 @@ func TestTriesUnderWay(t *testing.T) {
 			case right:
 				wrong = 0
 			default:
-				if wrong++; filled != (wrong == threshold) {
-					r.Fatalf("try %d, the wrong one number %d: filled %t", i, wrong, filled)
+				if wrong++; nowLocked != (wrong == threshold) {
+					r.Fatalf("try %d, the wrong one number %d: locked %t", i, wrong, nowLocked)
 				}
 			}
 		}
@@ -110,12 +110,12 @@ func TestClockThatWasAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range []*lockout.Guard{ahead, guard} {
-		if filled, err := g.Fail(t.Context(), key); err != nil || filled != (g == guard) {
-			t.Fatalf("filled %t, %v, want both failures to count together", filled, err)
+		if locked, err := g.Fail(t.Context(), key); err != nil || locked != (g == guard) {
+			t.Fatalf("locked %t, %v, want both failures to count together", locked, err)
 		}
 	}
 	c.Advance(time.Minute)
-	if filled, err := guard.Fail(t.Context(), key); err != nil || filled {
-		t.Errorf("after the lock: filled %t, %v", filled, err)
+	if locked, err := guard.Fail(t.Context(), key); err != nil || locked {
+		t.Errorf("after the lock: locked %t, %v", locked, err)
 	}
 }

@@ -85,8 +85,7 @@ type Removed struct {
 	Count int
 }
 
-// rule says how long records of a kind are kept, and how those past their time
-// are removed.
+// rule says how long records of a kind are kept, and how those past their time are removed.
 type rule struct {
 	kind   Kind
 	kept   time.Duration

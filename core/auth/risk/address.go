@@ -101,8 +101,8 @@ const (
 	Listed
 )
 
-// ParseAddressClass returns the class of a name: clean, hosting, proxy, tor or listed; false for another
-// one.
+// ParseAddressClass returns the class of a name: clean, hosting, proxy, tor or listed; false for
+// another one.
 func ParseAddressClass(name string) (AddressClass, bool) {
 	switch name {
 	case "clean":

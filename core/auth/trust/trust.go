@@ -23,8 +23,8 @@ type Bounds struct {
 // DefaultBounds returns the default bounds (contract A-31).
 func DefaultBounds() Bounds { return Bounds{Full: 20, Limited: 40, Unverified: 60} }
 
-// Validate returns an error that begins with the first bound that is out of range, by the name of its
-// environment variable.
+// Validate returns an error that begins with the first bound that is out of range, by the name of
+// its environment variable.
 func (b Bounds) Validate() error {
 	for _, bound := range []struct {
 		name  string

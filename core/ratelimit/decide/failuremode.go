@@ -27,8 +27,8 @@ func ParseFailureMode(name string) (FailureMode, error) {
 }
 
 // handleStoreFailure decides the descriptors of a request whose counters could not be counted,
-// according to the failure mode (contract L-29). It returns cause in the mode FailError, and the error
-// of the local store in the mode FailLocal.
+// according to the failure mode (contract L-29). It returns cause in the mode FailError, and the
+// error of the local store in the mode FailLocal.
 func (d *Decider) handleStoreFailure(ctx context.Context, w *work, cause error) error {
 	d.stats.StoreErrors.Add(1)
 	switch d.config.FailureMode {

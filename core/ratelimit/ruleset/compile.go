@@ -14,8 +14,8 @@ type Options struct {
 	MergeDomains bool
 	// QuotaMode puts every rule in quota mode.
 	QuotaMode bool
-	// Previous is the set in force so far, or nil. A rule with the same domain and path as a rule of
-	// Previous keeps its statistics.
+	// Previous is the set in force so far, or nil. A rule with the same domain and path as a rule
+	// of Previous keeps its statistics.
 	Previous *Set
 }
 

@@ -42,8 +42,8 @@ func (p *Publisher) updateStatus(ctx context.Context, r Request, t Target, act *
 	})
 }
 
-// SizeCheck checks that the answer can be sent. It is called before the change is committed, and again
-// when the transaction is repeated; its error refuses the change.
+// SizeCheck checks that the response can be sent. It is called before the change is committed, and
+// again when the transaction is repeated. Its error refuses the change.
 type SizeCheck func(changed browse.History) error
 
 // SetStatusAll changes the status of all versions of a server together, and returns those that

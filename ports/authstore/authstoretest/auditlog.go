@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// RunAuditLog runs the suite of the audit log alone; it uses only AuditLog and Runner of the stores.
+// RunAuditLog runs the suite of the audit log alone; it uses only AuditLog and Runner of the
+// stores.
 func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, open, map[string]func(t *testing.T, s Stores){

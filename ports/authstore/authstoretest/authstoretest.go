@@ -1,5 +1,5 @@
-// Package authstoretest has the contract tests of the record stores of authentication. They test what
-// every store promises, and no rule of authentication.
+// Package authstoretest has the contract tests of the record stores of authentication. They test
+// what every store promises, and no rule of authentication.
 package authstoretest
 
 import (

@@ -137,8 +137,9 @@ func lockoutLosesNoUpdate(t *testing.T, s Stores) {
 	}
 }
 
-// keepsBound has more updates at once than one of them lets pass, alone and in greater transactions, right after all have read
-// the subject. What Get returns afterwards is what the last of them stored.
+// keepsBound has more updates at once than one of them lets pass, alone and in greater
+// transactions, right after all have read the subject. What Get returns afterwards is what the last
+// of them stored.
 func keepsBound(t *testing.T, s Stores) {
 	const calls, bound = 40, 5
 	full := errors.New("full")

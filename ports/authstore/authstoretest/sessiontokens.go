@@ -72,8 +72,7 @@ func spendsOnce(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 }
 
-// spendsOnceInParallel: half of the calls are part of greater transactions, as
-// a refresh is.
+// spendsOnceInParallel: half of the calls are part of greater transactions, as a refresh is.
 func spendsOnceInParallel(t *testing.T, s Stores) {
 	session := Living(0, 1)
 	create(t, s, session)

@@ -1,5 +1,5 @@
-// Package countertest has the contract tests of ports/counter. Every adapter of the port runs them. They
-// test what the port promises, not how an adapter reaches its store.
+// Package countertest has the contract tests of ports/counter. Every adapter of the port runs them.
+// They test what the port promises, not how an adapter reaches its store.
 package countertest
 
 import (
@@ -20,12 +20,12 @@ type Subject struct {
 	Key func(name string) string
 	// Advance moves the store's clock. It is nil if the store has its own clock.
 	Advance func(d time.Duration)
-	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It is
-	// nil if the store does not show it.
+	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It
+	// is nil if the store does not show it.
 	TTL func(t *testing.T, key string) (time.Duration, bool)
 	// Loose is set for a store that cannot be atomic over several keys, such as a cluster. If a
-	// concurrent call reaches the limit of one counter, the store may then count too many hits on the
-	// others; it never admits too many.
+	// concurrent call reaches the limit of one counter, the store may then count too many hits on
+	// the others; it never admits too many.
 	Loose bool
 }
 
@@ -37,7 +37,8 @@ const (
 	perWorker = 50
 )
 
-// Run runs the suite. open returns a subject and registers its own cleanup; all of them may share one store.
+// Run runs the suite. open returns a subject and registers its own cleanup; all of them may share
+// one store.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
@@ -70,7 +71,8 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	}
 }
 
-// Away tests a store that cannot be reached: every method reports fault.Unavailable before ctx of the test ends.
+// Away tests a store that cannot be reached: every method reports fault.Unavailable before ctx of
+// the test ends.
 func Away(t *testing.T, store counter.Store) {
 	t.Helper()
 	hits := []counter.Hit{hit("away", 1, noLimit)}
@@ -278,7 +280,8 @@ func keepsExpiry(t *testing.T, s Subject) {
 	}
 }
 
-// keepsUntilEnd does not say what happens after the window: only a store in the caller's process can know its end.
+// keepsUntilEnd does not say what happens after the window: only a store in the caller's process
+// can know its end.
 func keepsUntilEnd(t *testing.T, s Subject) {
 	key := s.Key("until-end")
 	h := hit(key, 1, noLimit)
@@ -313,8 +316,8 @@ func countsOnlyOver(t *testing.T, s Subject) {
 	want(t, "a limit of zero", countUnlessOver(t, s, hit(c, 1, 0), hit(b, 1, 10)), 1, 1)
 }
 
-// countsRepeatedKey: hits of one key stand and fall together, so that what is answered never says "within the limit" for a
-// counter that the batch brought over it.
+// countsRepeatedKey: hits of one key stand and fall together, so that what is answered never says
+// "within the limit" for a counter that the batch brought over it.
 func countsRepeatedKey(t *testing.T, s Subject) {
 	a, b := s.Key("twice-a"), s.Key("twice-b")
 	want(t, "within", countUnlessOver(t, s, hit(a, 1, 5), hit(a, 2, 5)), 1, 3)

@@ -9,15 +9,16 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// OverLimitSubject is a cache under test, with room for at least a hundred short keys, and its clock.
+// OverLimitSubject is a cache under test, with room for at least a hundred short keys, and its
+// clock.
 type OverLimitSubject struct {
 	Cache   counter.OverLimitCache
 	Now     func() time.Time
 	Advance func(time.Duration)
 }
 
-// RunOverLimitCache runs the tests of an over-limit cache. open returns an empty one. How a cache bounds
-// its memory is tested in its own package.
+// RunOverLimitCache runs the tests of an over-limit cache. open returns an empty one. How a cache
+// bounds its memory is tested in its own package.
 func RunOverLimitCache(t *testing.T, open func(*testing.T) OverLimitSubject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, OverLimitSubject){
@@ -97,8 +98,8 @@ func copiesKeys(t *testing.T, s OverLimitSubject) {
 	}
 }
 
-// notesInParallel lets callers use Note, Over and Forget for the same few keys at once. Keys that no
-// caller uses afterwards must be as they were left.
+// notesInParallel lets callers use Note, Over and Forget for the same few keys at once. Keys that
+// no caller uses afterwards must be as they were left.
 func notesInParallel(t *testing.T, s OverLimitSubject) {
 	now := s.Now()
 	var all sync.WaitGroup

@@ -10,13 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// This file is for stores that count on a server, which other tests and runs use too, and which may come and go.
+// This file is for stores that count on a server, which other tests and runs use too, and which may
+// come and go.
 
 // patience is how long a test waits for what must come; it is no measure of how soon.
 const patience = 30 * time.Second
 
-// Recovers tests a store whose server starts and stops, twice over: it counts whenever the server is there, and reports
-// fault.Unavailable whenever it is not. The server has not been started yet.
+// Recovers tests a store whose server starts and stops, twice over: it counts whenever the server
+// is there, and reports fault.Unavailable whenever it is not. The server has not been started yet.
 func Recovers(t *testing.T, store counter.Store, start, stop func()) {
 	t.Helper()
 	one, after := []counter.Hit{hit("recovers", 1, noLimit)}, make([]uint64, 1)
@@ -34,7 +35,8 @@ func Recovers(t *testing.T, store counter.Store, start, stop func()) {
 	}
 }
 
-// BenchmarkAdd measures one hit a call, by many callers, over a few hundred counters. key is that of a Subject.
+// BenchmarkAdd measures one hit a call, by many callers, over a few hundred counters. key is that
+// of a Subject.
 func BenchmarkAdd(b *testing.B, store counter.Store, key func(name string) string) {
 	b.Helper()
 	names := make([]string, 512)

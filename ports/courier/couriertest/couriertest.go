@@ -1,5 +1,5 @@
-// Package couriertest has the contract tests of ports/courier. Every adapter runs them, and through the
-// SDK every plugin. They test what all couriers promise, not the wording of a channel.
+// Package couriertest has the contract tests of ports/courier. Every adapter runs them, and through
+// the SDK every plugin. They test what all couriers promise, not the wording of a channel.
 package couriertest
 
 import (
@@ -36,7 +36,8 @@ type Delivery struct {
 	Text      string // of a notice: what the recipient reads; the courier may add text around that of the message
 }
 
-// Run runs the suite. open returns a fresh courier with nothing delivered yet, and registers its own cleanup.
+// Run runs the suite. open returns a fresh courier with nothing delivered yet, and registers its
+// own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("delivers a code", func(t *testing.T) { deliversCode(t, open(t)) })

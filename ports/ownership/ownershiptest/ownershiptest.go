@@ -1,5 +1,6 @@
-// Package ownershiptest has the contract tests of ports/ownership. Every adapter runs them, and through
-// the SDK every plugin. They test what all checkers promise, not how they read a package registry.
+// Package ownershiptest has the contract tests of ports/ownership. Every adapter runs them, and
+// through the SDK every plugin. They test what all checkers promise, not how they read a package
+// registry.
 package ownershiptest
 
 import (

@@ -127,8 +127,8 @@ func parallelClaims(t *testing.T, o opened) {
 	}
 }
 
-// crosswiseClaims publishes servers that claim two addresses in opposite orders, which must not lead to
-// a deadlock.
+// crosswiseClaims publishes servers that claim two addresses in opposite orders, which must not
+// lead to a deadlock.
 func crosswiseClaims(t *testing.T, o opened) {
 	t.Helper()
 	var all sync.WaitGroup

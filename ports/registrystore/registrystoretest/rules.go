@@ -115,9 +115,8 @@ func remoteURLLong(t *testing.T, o opened) {
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), second))
 }
 
-// remoteURLUniqueLater turns the rule on over two servers that share an
-// address. Nobody else gets it, and neither of the two is kept from changes
-// that do not request it.
+// remoteURLUniqueLater turns the rule on over two servers that share an address. Nobody else gets
+// it, and neither of the two is kept from changes that do not request it.
 func remoteURLUniqueLater(t *testing.T, o opened) {
 	t.Helper()
 	first, other := latest(release(t, "com.example/a", "1.0.0", 0)), latest(release(t, "com.example/b", "1.0.0", 1))

@@ -18,8 +18,9 @@ import (
 // Subject is a source under test, without any configuration yet.
 type Subject struct {
 	Source rulesource.Source
-	// Offer replaces the configuration by one with these domains. Each domain is in a separate part and
-	// has one descriptor "k" of ten requests per minute. Without domains the configuration is empty.
+	// Offer replaces the configuration by one with these domains. Each domain is in a separate part
+	// and has one descriptor "k" of ten requests per minute. Without domains the configuration is
+	// empty.
 	Offer func(t *testing.T, domains ...string)
 	// OfferUnreadable is like Offer, with one more part that cannot be read.
 	OfferUnreadable func(t *testing.T, domains ...string)

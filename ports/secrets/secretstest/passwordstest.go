@@ -1,5 +1,5 @@
-// Package secretstest has the contract tests of ports/secrets. They test what callers rely on, not the
-// cost of a hash or the format of a token.
+// Package secretstest has the contract tests of ports/secrets. They test what callers rely on, not
+// the cost of a hash or the format of a token.
 package secretstest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// RunPasswordHasher runs the tests of a password hasher. open returns one that lets at least eight calls
-// wait.
+// RunPasswordHasher runs the tests of a password hasher. open returns one that lets at least eight
+// calls wait.
 func RunPasswordHasher(t *testing.T, open func(t *testing.T) secrets.PasswordHasher) {
 	t.Helper()
 	t.Run("matches the password it hashed", func(t *testing.T) { matchesPassword(t, open(t)) })

@@ -1,5 +1,5 @@
-// Package sessioncachetest has the contract tests of ports/sessioncache. They test that outdated copies
-// are not served and that copies are complete. An adapter decides how many copies it keeps.
+// Package sessioncachetest has the contract tests of ports/sessioncache. They test that outdated
+// copies are not served and that copies are complete. An adapter decides how many copies it keeps.
 package sessioncachetest
 
 import (
@@ -26,7 +26,8 @@ type Subject struct {
 	Advance func(d time.Duration)
 }
 
-// Run runs the suite. open returns a subject and registers its own cleanup; all of them may share one store.
+// Run runs the suite. open returns a subject and registers its own cleanup; all of them may share
+// one store.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
@@ -78,8 +79,8 @@ func MustServe(t *testing.T, c sessioncache.Cache, s auth.Session, when string) 
 	}
 }
 
-// putUntilServed puts a session until the cache serves it. A cache may lose a copy at any time, so a
-// store that is busy for longer than MaxAge is not a failure.
+// putUntilServed puts a session until the cache serves it. A cache may lose a copy at any time, so
+// a store that is busy for longer than MaxAge is not a failure.
 func putUntilServed(t *testing.T, s Subject, session auth.Session, when string) {
 	t.Helper()
 	for range 20 {
@@ -161,8 +162,8 @@ func putsAfterDrop(t *testing.T, s Subject) {
 	putUntilServed(t, s, session, "put after the drop")
 }
 
-// ignoresOutdated tests the race between a request that reads a session and one that ends it: the copy
-// arrives after the end.
+// ignoresOutdated tests the race between a request that reads a session and one that ends it: the
+// copy arrives after the end.
 func ignoresOutdated(t *testing.T, s Subject) {
 	session := Session(s.ID())
 	for range 3 {

@@ -1,5 +1,5 @@
-// Package signalstest has the contract tests of ports/signals. Every adapter of the port runs them on
-// the same addresses. How an adapter reads its data is tested in the adapter.
+// Package signalstest has the contract tests of ports/signals. Every adapter of the port runs them
+// on the same addresses. How an adapter reads its data is tested in the adapter.
 package signalstest
 
 import (

@@ -1,5 +1,5 @@
-// Package throttletest has the contract tests of ports/throttle. They test what callers of a throttle
-// rely on, not where it keeps its counters.
+// Package throttletest has the contract tests of ports/throttle. They test what callers of a
+// throttle rely on, not where it keeps its counters.
 package throttletest
 
 import (

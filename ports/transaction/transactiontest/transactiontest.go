@@ -1,5 +1,5 @@
-// Package transactiontest has the contract tests of ports/transaction. Every adapter of the port runs
-// them.
+// Package transactiontest has the contract tests of ports/transaction. Every adapter of the port
+// runs them.
 package transactiontest
 
 import (

@@ -1,6 +1,5 @@
-// Package recordtest is what the contract suites of the record stores of
-// authentication share: identifiers, generators and ways to call a store. It
-// tests nothing itself.
+// Package recordtest is what the contract suites of the record stores of authentication share:
+// identifiers, generators and ways to call a store. It tests nothing itself.
 package recordtest
 
 import (
@@ -23,8 +22,7 @@ import (
 // Epoch returns a time for samples: UTC, with microseconds.
 func Epoch() time.Time { return time.Date(2031, time.March, 14, 15, 9, 26, 535_897_000, time.UTC) }
 
-// UUID returns the identifier of a number from 0; greater numbers have greater
-// identifiers.
+// UUID returns the identifier of a number from 0; greater numbers have greater identifiers.
 func UUID[ID ~string](n int) ID {
 	return ID(fmt.Sprintf("%08x-1234-4abc-8def-0123456789ab", n))
 }
@@ -57,9 +55,8 @@ func Address() *rapid.Generator[netip.Addr] {
 	return Optional(rapid.OneOf(v4, v6))
 }
 
-// Whole fails the test when a field of the sample, a struct, is not set: a
-// field that was added to a record must be added to its sample, and is then
-// stored or the suite fails.
+// Whole fails the test when a field of the sample, a struct, is not set: a field that was added to
+// a record must be added to its sample, and is then stored or the suite fails.
 func Whole(t *testing.T, sample any) {
 	t.Helper()
 	requireNonZero(t, reflect.ValueOf(sample))
@@ -96,8 +93,7 @@ func WantCancelled(t *testing.T, calls map[string]func(ctx context.Context) erro
 	}
 }
 
-// WantNotFound fails the test unless each of the calls, by name, returns
-// fault.NotFound.
+// WantNotFound fails the test unless each of the calls, by name, returns fault.NotFound.
 func WantNotFound(t *testing.T, calls map[string]func() error) {
 	t.Helper()
 	for name, call := range calls {
@@ -132,8 +128,7 @@ func Must[V any](v V, err error) func(t rapid.TB) V {
 	}
 }
 
-// Parallel makes n calls at once and returns their errors, in the order of the
-// calls.
+// Parallel makes n calls at once and returns their errors, in the order of the calls.
 func Parallel(n int, call func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -149,8 +144,7 @@ func Parallel(n int, call func(i int) error) []error {
 	return errs
 }
 
-// WantOne fails the test unless one call succeeded and all others returned a
-// fault of the kind.
+// WantOne fails the test unless one call succeeded and all others returned a fault of the kind.
 func WantOne(t *testing.T, errs []error, others fault.Kind) {
 	t.Helper()
 	won := 0
