@@ -41,7 +41,7 @@ func New(c Config, e secrets.Entropy) (*Hasher, error) {
 // Hash returns a hash with a new salt and the current parameters.
 func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
 	if p.TooLong() {
-		return "", fault.New(fault.Invalid, auth.CodeValidation, "the password is too long")
+		return "", fault.New(fault.Invalid, "the password is too long").WithCode(auth.CodeValidation)
 	}
 	e := encoded{parameters: h.present, salt: make([]byte, saltSize)}
 	h.entropy.Fill(e.salt)
@@ -58,7 +58,7 @@ func (h *Hasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, 
 func (h *Hasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
 	e, err := decodeHash(stored)
 	if err != nil {
-		return false, false, fault.Wrap(fault.Internal, "", "verify a password hash", err)
+		return false, false, fault.Wrap(fault.Internal, "verify a password hash", err)
 	}
 	err = h.runHash(ctx, func() {
 		key := e.deriveKey(boundLength(p), e.salt, uint32(len(e.key))) // decodeHash allows at most 64
@@ -95,7 +95,7 @@ func (h *Hasher) runHash(ctx context.Context, work func()) error {
 		defer func() { <-h.queue }()
 	default:
 		h.metrics.refused.Inc()
-		return fault.New(fault.Unavailable, "", "too many sign-ins at the same time; try again in a second").After(time.Second)
+		return fault.New(fault.Unavailable, "too many sign-ins at the same time; try again in a second").After(time.Second)
 	}
 	came := time.Now()
 	select {

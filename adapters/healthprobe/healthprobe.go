@@ -38,7 +38,7 @@ type Target struct {
 func Check(ctx context.Context, t Target) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL.String(), http.NoBody)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, "", "the address "+t.URL.Redacted()+" is invalid", err)
+		return fault.Wrap(fault.Invalid, "the address "+t.URL.Redacted()+" is invalid", err)
 	}
 	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true} // without a proxy, which could respond itself
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -52,9 +52,9 @@ func Check(ctx context.Context, t Target) error {
 	case err != nil:
 		return t.noResponse(ctx, err)
 	case response.StatusCode != http.StatusOK:
-		return fault.Newf(fault.Unavailable, "", "%s is not ready: %s", t.URL.Redacted(), describeResponse(response.StatusCode, text))
+		return fault.Newf(fault.Unavailable, "%s is not ready: %s", t.URL.Redacted(), describeResponse(response.StatusCode, text))
 	case path.Base(t.URL.Path) == "ready" && !isReady(text):
-		return fault.Newf(fault.Unavailable, "", "%s does not answer like a tollgate service: check the address", t.URL.Redacted())
+		return fault.Newf(fault.Unavailable, "%s does not answer like a tollgate service: check the address", t.URL.Redacted())
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (t Target) noResponse(ctx context.Context, err error) error {
 	if errors.As(err, &inner) {
 		err = inner.Err // without the address, which the error has already
 	}
-	return fault.Wrap(fault.Unavailable, "", t.URL.Redacted()+" does not answer", err)
+	return fault.Wrap(fault.Unavailable, t.URL.Redacted()+" does not answer", err)
 }
 
 // describeResponse returns which dependencies are down, or the first line of the response.

@@ -24,7 +24,7 @@ func (r *Recorder) RecordChanges(ctx context.Context, changes ...authority.Chang
 	for i, c := range changes {
 		kind, details := describeChange(c)
 		if details == nil {
-			return fault.Newf(fault.Internal, "", "no audit event for a change of type %T", c)
+			return fault.Newf(fault.Internal, "no audit event for a change of type %T", c)
 		}
 		details[audit.Actor] = audit.Operator
 		entries[i] = audit.Entry{Type: kind, Success: true, Details: details}

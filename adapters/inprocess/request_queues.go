@@ -70,7 +70,7 @@ func (q *requestQueues) countTogether(ctx context.Context, h counter.Hit) (uint6
 	case <-r.done:
 		return r.after - uint64(r.hit.Addend-position), r.err
 	case <-ctx.Done():
-		return 0, fault.Wrap(fault.Unavailable, "", "the try was not counted in time", ctx.Err())
+		return 0, fault.Wrap(fault.Unavailable, "the try was not counted in time", ctx.Err())
 	}
 }
 

@@ -20,7 +20,7 @@ func newFallback(t *testing.T, shared, local *fakeStore) (f *inprocess.FallbackT
 }
 
 func TestFallbackThrottleContract(t *testing.T) {
-	for name, storeErr := range map[string]error{"available store": nil, "unavailable store": fault.New(fault.Unavailable, "", "unreachable")} {
+	for name, storeErr := range map[string]error{"available store": nil, "unavailable store": fault.New(fault.Unavailable, "unreachable")} {
 		t.Run(name, func(t *testing.T) {
 			throttletest.Run(t, func(t *testing.T) throttletest.Subject {
 				f, now, advance := newFallback(t, &fakeStore{err: storeErr}, new(fakeStore))
@@ -39,7 +39,7 @@ func TestTriesAreGivenBackWhereTheyWereCounted(t *testing.T) {
 	shared, local := new(fakeStore), new(fakeStore)
 	f, _, _ := newFallback(t, shared, local)
 	var verdicts []throttle.Verdict
-	for _, err := range []error{nil, fault.New(fault.Unavailable, "", "unreachable"), nil} {
+	for _, err := range []error{nil, fault.New(fault.Unavailable, "unreachable"), nil} {
 		shared.err = err
 		v, err := f.Try(t.Context(), throttle.AuthAddress, "k")
 		if err != nil || !v.Allowed || v.Local != (len(verdicts) == 1) {
@@ -65,12 +65,12 @@ func TestTriesAreGivenBackWhereTheyWereCounted(t *testing.T) {
 }
 
 func TestFallbackOnlyForUnavailableStore(t *testing.T) {
-	shared, local := &fakeStore{err: fault.New(fault.Internal, "", "broken")}, new(fakeStore)
+	shared, local := &fakeStore{err: fault.New(fault.Internal, "broken")}, new(fakeStore)
 	f, _, _ := newFallback(t, shared, local)
 	if _, err := f.Try(t.Context(), throttle.AuthAddress, "k"); !fault.Is(err, fault.Internal) {
 		t.Errorf("an internal error: %v, want fault.Internal", err)
 	}
-	shared.err = fault.New(fault.Unavailable, "", "unreachable")
+	shared.err = fault.New(fault.Unavailable, "unreachable")
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := f.Try(left, throttle.AuthAddress, "k"); err == nil {

@@ -118,7 +118,7 @@ func TestThrottleKeysFitEveryStore(t *testing.T) {
 }
 
 func TestThrottleWithUnavailableStore(t *testing.T) {
-	th, _ := newThrottle(t, &fakeStore{err: fault.New(fault.Unavailable, "", "unreachable")})
+	th, _ := newThrottle(t, &fakeStore{err: fault.New(fault.Unavailable, "unreachable")})
 	v, err := th.Try(t.Context(), throttle.AuthAddress, "k")
 	if !fault.Is(err, fault.Unavailable) || v.Allowed || v.Limit == 0 || v.Remaining != v.Limit || v.ResetAt.IsZero() {
 		t.Errorf("Try: %+v, %v, want fault.Unavailable and the whole limit remaining", v, err)

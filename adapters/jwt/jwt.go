@@ -103,7 +103,7 @@ func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToke
 	t.Header["typ"], t.Header["kid"] = tokenType, string(key.id)
 	signed, err := t.SignedString(key.private)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, "", "sign an access token", err)
+		return "", fault.Wrap(fault.Internal, "sign an access token", err)
 	}
 	return auth.AccessToken(signed), nil
 }
@@ -194,9 +194,9 @@ func convertClaims(c *accessClaims) (secrets.TokenClaims, error) {
 }
 
 func errInvalidToken() error {
-	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
+	return fault.New(fault.Unauthenticated, "the access token is not valid").WithCode(auth.CodeInvalidToken)
 }
 
 func errExpiredToken() error {
-	return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the access token has expired")
+	return fault.New(fault.Unauthenticated, "the access token has expired").WithCode(auth.CodeTokenExpired)
 }

@@ -370,7 +370,7 @@ func TestKeysWhileRingIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	counting.mu.Lock()
-	counting.err = fault.Wrap(fault.Unavailable, "", "not available", errors.New("refused"))
+	counting.err = fault.Wrap(fault.Unavailable, "not available", errors.New("refused"))
 	counting.mu.Unlock()
 	after, err := i.PublicKeys(t.Context())
 	if err != nil || len(after) != 2 || after[0].ID != before[0].ID || after[1].ID != before[1].ID {
@@ -412,7 +412,7 @@ func TestUnknownKeysCauseFewLookups(t *testing.T) {
 		t.Errorf("the instance read the ring %d times, want %d", counting.calls, lookupsAtOnce)
 	}
 	clk.Advance(lookupEvery)
-	counting.err = fault.Wrap(fault.Unavailable, "", "not available", errors.New("refused"))
+	counting.err = fault.Wrap(fault.Unavailable, "not available", errors.New("refused"))
 	if _, err := i.keys.findKey(ctx, "y"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want fault.Unavailable while the ring is not available", err)
 	}

@@ -208,7 +208,7 @@ func (k *keySet) findKey(ctx context.Context, id authstore.KeyID) (ed25519.Publi
 	if public := k.findKnownKey(id); public != nil {
 		return public, nil
 	}
-	return nil, fault.New(fault.NotFound, "", "unknown signing key")
+	return nil, fault.New(fault.NotFound, "unknown signing key")
 }
 
 func (k *keySet) fetchAnnounced(ctx context.Context, now time.Time) error {

@@ -157,16 +157,16 @@ func (c *Client) Connected() bool {
 
 func validateHits(hits []counter.Hit, after []uint64) error {
 	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "", "got %d hits but room for %d counts", len(hits), len(after))
+		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
 	}
 	for i := range hits {
 		if !validKey(hits[i].Key) {
-			return fault.Newf(fault.Internal, "", "key %d of %d must have 1 to %d printable ASCII characters without spaces", i+1, len(hits), counter.MaxKey)
+			return fault.Newf(fault.Internal, "key %d of %d must have 1 to %d printable ASCII characters without spaces", i+1, len(hits), counter.MaxKey)
 		}
 	}
 	return nil
 }
 
 func storeUnavailable(err error) error {
-	return fault.Wrap(fault.Unavailable, "", "the counter store does not answer", err)
+	return fault.Wrap(fault.Unavailable, "the counter store does not answer", err)
 }

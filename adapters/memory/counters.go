@@ -200,10 +200,10 @@ func (m *Counters) unlockShards(involved *[maxShards / 64]uint64) {
 
 func validateHits(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "", "got %d hits but room for %d counts", len(hits), len(after))
+		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
 	}
 	if err := ctx.Err(); err != nil {
-		return fault.Wrap(fault.Unavailable, "", "counting was canceled", err)
+		return fault.Wrap(fault.Unavailable, "counting was canceled", err)
 	}
 	return nil
 }

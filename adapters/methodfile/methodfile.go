@@ -46,11 +46,11 @@ func Read(r io.Reader, d Defaults) ([]catalogue.Method, error) {
 		return nil, err // the error names the file
 	}
 	if len(text) > MaxBytes {
-		return nil, fault.Newf(fault.Invalid, "", "the file is larger than %d bytes", MaxBytes)
+		return nil, fault.Newf(fault.Invalid, "the file is larger than %d bytes", MaxBytes)
 	}
 	var file yaml.Node
 	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, fault.Wrap(fault.Invalid, "", "the file is neither JSON nor YAML: "+err.Error(), err)
+		return nil, fault.Wrap(fault.Invalid, "the file is neither JSON nor YAML: "+err.Error(), err)
 	}
 	entries, err := parseEntries(&file, d)
 	if err != nil {
@@ -75,7 +75,7 @@ func parseEntries(file *yaml.Node, d Defaults) ([]entry, error) {
 	case yaml.MappingNode:
 		return parseOpenAPI(file, d)
 	default:
-		return nil, fault.New(fault.Invalid, "", "the file is neither a list of methods nor an OpenAPI document")
+		return nil, fault.New(fault.Invalid, "the file is neither a list of methods nor an OpenAPI document")
 	}
 }
 
@@ -105,7 +105,7 @@ func parseMethodList(list *yaml.Node) ([]entry, error) {
 // validateEntries validates all entries, and checks that no two have the same id or path.
 func validateEntries(entries []entry) ([]catalogue.Method, error) {
 	if len(entries) > MaxMethods {
-		return nil, fault.Newf(fault.Invalid, "", "the file has %d methods; the maximum is %d", len(entries), MaxMethods)
+		return nil, fault.Newf(fault.Invalid, "the file has %d methods; the maximum is %d", len(entries), MaxMethods)
 	}
 	list := make([]catalogue.Method, 0, len(entries))
 	ids, paths := map[catalogue.MethodID]string{}, map[string]string{}
@@ -133,5 +133,5 @@ func invalidEntry(where string, why error) error {
 	if errors.As(why, &types) {
 		message = "a field is of the wrong type"
 	}
-	return fault.Wrap(fault.Invalid, "", where+": "+message, why)
+	return fault.Wrap(fault.Invalid, where+": "+message, why)
 }

@@ -69,7 +69,7 @@ func parseOpenAPI(file *yaml.Node, defaults Defaults) ([]entry, error) {
 		return nil, invalidEntry("OpenAPI document", err)
 	}
 	if d.OpenAPI == "" && d.Swagger == "" || d.Paths.Kind != yaml.MappingNode {
-		return nil, fault.New(fault.Invalid, "", "the file is an object, but not an OpenAPI document with paths")
+		return nil, fault.New(fault.Invalid, "the file is an object, but not an OpenAPI document with paths")
 	}
 	next := defaults.FirstID
 	var entries []entry
@@ -85,7 +85,7 @@ func parseOpenAPI(file *yaml.Node, defaults Defaults) ([]entry, error) {
 			next++
 		}
 		if m.ID == 0 {
-			return nil, fault.New(fault.Invalid, "", where+": no id: give x-method-id in the document, or the first id to count from")
+			return nil, fault.New(fault.Invalid, where+": no id: give x-method-id in the document, or the first id to count from")
 		}
 		entries = append(entries, entry{where, m})
 	}

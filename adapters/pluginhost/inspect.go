@@ -14,7 +14,7 @@ import (
 // plugin folder does not exist, although the service starts without plugins then.
 func Inspect(ctx context.Context, c Config, log *logrus.Entry) ([]Status, error) {
 	if c.FolderMissing() {
-		return nil, fault.Newf(fault.NotFound, "", "the plugin folder %s (PLUGIN_DIR) does not exist", c.Dir)
+		return nil, fault.Newf(fault.NotFound, "the plugin folder %s (PLUGIN_DIR) does not exist", c.Dir)
 	}
 	host, cleanup, err := Open(c, log)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
-func codedError(kind fault.Kind, code fault.Code) error { return fault.New(kind, code, "no") }
+func codedError(kind fault.Kind, code fault.Code) error { return fault.New(kind, "no").WithCode(code) }
 
 var errDefect = errors.New("a defect")
 

@@ -32,7 +32,7 @@ func (c fixedCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, af
 // TestCounterStore checks that each call is counted with its outcome, and that the decorator
 // returns the counts and the error of the store.
 func TestCounterStore(t *testing.T) {
-	unavailable := fault.New(fault.Unavailable, "", "the store is not available")
+	unavailable := fault.New(fault.Unavailable, "the store is not available")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	expired, end := context.WithTimeout(t.Context(), -time.Second)
@@ -89,7 +89,7 @@ func TestThrottle(t *testing.T) {
 	}{
 		"a refusal is counted":           {fixedThrottle{}, "1"},
 		"an allowed call is not counted": {fixedThrottle{allowed: true}, "0"},
-		"a failed call is not counted":   {fixedThrottle{err: fault.New(fault.Unavailable, "", "not available")}, "0"},
+		"a failed call is not counted":   {fixedThrottle{err: fault.New(fault.Unavailable, "not available")}, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})

@@ -119,7 +119,7 @@ func metadataToStruct(fields map[string]any) (*structpb.Struct, error) {
 	}
 	s, err := structpb.NewStruct(fields)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "", "encode the dynamic metadata", err)
+		return nil, fault.Wrap(fault.Internal, "encode the dynamic metadata", err)
 	}
 	return s, nil
 }
@@ -128,7 +128,7 @@ func metadataToStruct(fields map[string]any) (*structpb.Struct, error) {
 func appendMetadata(dst []byte, fields map[string]any) ([]byte, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "", "encode the dynamic metadata", err)
+		return nil, fault.Wrap(fault.Internal, "encode the dynamic metadata", err)
 	}
 	dst = append(dst, `,"dynamicMetadata":`...)
 	return append(dst, text...), nil

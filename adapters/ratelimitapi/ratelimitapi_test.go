@@ -252,11 +252,11 @@ func TestFailures(t *testing.T) {
 		http    int
 		message string
 	}{
-		"invalid request":      {fault.New(fault.Invalid, "", "bad words"), codes.InvalidArgument, 400, "bad words"},
-		"no configuration":     {fault.New(fault.Unavailable, decide.CodeNoConfiguration, "none yet"), codes.FailedPrecondition, 503, "none yet"},
-		"unreachable store":    {fault.Wrap(fault.Unavailable, "", "the store is unreachable", errors.New("secret")), codes.Unavailable, 503, "the store is unreachable"},
-		"slow store":           {fault.Wrap(fault.Unavailable, "", "the store is unreachable", context.DeadlineExceeded), codes.Unavailable, 503, "the store is unreachable"},
-		"overload":             {fault.New(fault.Exhausted, "", "full"), codes.ResourceExhausted, 503, "full"},
+		"invalid request":      {fault.New(fault.Invalid, "bad words"), codes.InvalidArgument, 400, "bad words"},
+		"no configuration":     {fault.New(fault.Unavailable, "none yet").WithCode(decide.CodeNoConfiguration), codes.FailedPrecondition, 503, "none yet"},
+		"unreachable store":    {fault.Wrap(fault.Unavailable, "the store is unreachable", errors.New("secret")), codes.Unavailable, 503, "the store is unreachable"},
+		"slow store":           {fault.Wrap(fault.Unavailable, "the store is unreachable", context.DeadlineExceeded), codes.Unavailable, 503, "the store is unreachable"},
+		"overload":             {fault.New(fault.Exhausted, "full"), codes.ResourceExhausted, 503, "full"},
 		"deadline of the call": {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
 		"canceled call":        {context.Canceled, codes.Canceled, 503, "the call was canceled"},
 		"unexpected error":     {errors.New("secret"), codes.Internal, 500, "internal error"},

@@ -148,9 +148,9 @@ func TestSpanOfAFailedCall(t *testing.T) {
 		status string
 		failed bool
 	}{
-		"unavailable store": {fault.New(fault.Unavailable, "", "unreachable"), "Unavailable", true},
+		"unavailable store": {fault.New(fault.Unavailable, "unreachable"), "Unavailable", true},
 		"unexpected error":  {errors.New("a secret"), "Internal", true},
-		"invalid request":   {fault.New(fault.Invalid, "", "invalid"), "InvalidArgument", false},
+		"invalid request":   {fault.New(fault.Invalid, "invalid"), "InvalidArgument", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openTraced(t, newFailingDecider(c.err), 1)

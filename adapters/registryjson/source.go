@@ -66,7 +66,7 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 		}
 		return &Source{parts: []part{first}, size: -1}, nil
 	case strings.Contains(name, "://"):
-		return nil, fault.Newf(fault.Invalid, "", "%s is neither a file nor an http or https URL", name)
+		return nil, fault.Newf(fault.Invalid, "%s is neither a file nor an http or https URL", name)
 	}
 	info, err := os.Stat(name)
 	switch {

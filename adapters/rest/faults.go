@@ -83,11 +83,11 @@ func (s *Server) unownedMessage(status int, f *fault.Error) string {
 func classifyError(err error) (int, *fault.Error) {
 	var fe *fiber.Error
 	if errors.As(err, &fe) {
-		return fe.Code, fault.New(protocolKind(fe.Code), "", protocolMessage(fe))
+		return fe.Code, fault.New(protocolKind(fe.Code), protocolMessage(fe))
 	}
 	f, ok := fault.As(err)
 	if !ok || f.Kind == fault.Internal {
-		return http.StatusInternalServerError, fault.New(fault.Internal, "", "internal error")
+		return http.StatusInternalServerError, fault.New(fault.Internal, "internal error")
 	}
 	return statuses[f.Kind], f
 }
@@ -135,5 +135,5 @@ func RetrySeconds(d time.Duration) int {
 }
 
 func newPanicFault(p any) error {
-	return fault.Wrap(fault.Internal, "", "panic", fmt.Errorf("%v\n%s", p, debug.Stack()))
+	return fault.Wrap(fault.Internal, "panic", fmt.Errorf("%v\n%s", p, debug.Stack()))
 }

@@ -39,7 +39,7 @@ func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, key string) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away {
-		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "", "the counter store is unavailable")
+		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "the counter store is unavailable")
 	}
 	if l.limit == 0 {
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
@@ -100,12 +100,12 @@ func (p part) mountFailures(r fiber.Router) {
 	r.Get(p.prefix+"/panic", func(*fiber.Ctx) error { panic("internal detail") })
 	r.Get(p.prefix+"/plain", p.fail(errors.New("dial tcp 10.0.0.1: internal detail")))
 	for kind := fault.Internal; kind <= fault.Unavailable; kind++ {
-		f := fault.New(kind, "some_code", "a sentence").After(1500 * time.Millisecond)
+		f := fault.New(kind, "a sentence").WithCode("some_code").After(1500 * time.Millisecond)
 		r.Get(p.prefix+"/fault/"+strconv.Itoa(int(kind)), p.fail(f))
 	}
-	r.Get(p.prefix+"/usedup", p.fail(fault.New(fault.Exhausted, "", "a limit of its own").WithDetail("limit", uint64(5))))
+	r.Get(p.prefix+"/usedup", p.fail(fault.New(fault.Exhausted, "a limit of its own").WithDetail("limit", uint64(5))))
 	r.Get(p.prefix+"/challenge", p.fail(
-		fault.New(fault.Forbidden, "", "step up").WithDetail("challenge", `Bearer error="insufficient_user_authentication"`)))
+		fault.New(fault.Forbidden, "step up").WithDetail("challenge", `Bearer error="insufficient_user_authentication"`)))
 }
 
 func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {

@@ -250,7 +250,7 @@ func (s *Server) admitRequest(c *fiber.Ctx) error {
 		return err
 	}
 	if malformed != nil {
-		return fault.New(fault.Invalid, "", "malformed request: "+malformed.Error())
+		return fault.New(fault.Invalid, "malformed request: "+malformed.Error())
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func (s *Server) countRequest(c *fiber.Ctx) error {
 		return nil
 	}
 	if !v.Allowed && !v.Unlimited {
-		return fault.New(fault.Exhausted, "rate_limit_exceeded", "too many requests").
+		return fault.New(fault.Exhausted, "too many requests").WithCode("rate_limit_exceeded").
 			After(v.RetryAfter(s.clock.Now()))
 	}
 	return nil

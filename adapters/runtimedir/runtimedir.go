@@ -62,7 +62,7 @@ func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error
 		if len(found.ignored) > 0 {
 			text += "; rename these files if they contain rules: " + joinPaths(found.ignored)
 		}
-		return nil, nil, fault.New(fault.NotFound, "", text)
+		return nil, nil, fault.New(fault.NotFound, text)
 	}
 	return found.sources, found.listWarnings(), nil
 }
@@ -72,7 +72,7 @@ func (d *Directory) Read(ctx context.Context) ([]ruleset.Source, []string, error
 func (d *Directory) readDirectory(ctx context.Context) (*walker, error) {
 	path := d.config.Path()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.NotFound, "", "there is no directory "+path, err)
+		return nil, fault.Wrap(fault.NotFound, "there is no directory "+path, err)
 	}
 	w := d.walkFiles(path)
 	if err := ctx.Err(); err != nil {

@@ -39,9 +39,9 @@ func (c *Client) connectionError(ctx context.Context, err error) error {
 		err = inner.Err // the message below contains the address
 	}
 	if errors.Is(err, errRedirect) {
-		return fault.Newf(fault.Invalid, "", "%s: %s", c.base, err)
+		return fault.Newf(fault.Invalid, "%s: %s", c.base, err)
 	}
-	return fault.Wrap(fault.Unavailable, "", c.base.String()+" cannot be reached", err)
+	return fault.Wrap(fault.Unavailable, c.base.String()+" cannot be reached", err)
 }
 
 // errorBody is the body of an error. The registry returns only a message, in error; authentication
@@ -63,7 +63,7 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 	if json.Unmarshal(text, &b) != nil || b.Error == "" {
 		return c.unexpectedStatus(resp.StatusCode)
 	}
-	f := fault.New(faultKind(resp.StatusCode), "", printableText(b.Error))
+	f := fault.New(faultKind(resp.StatusCode), printableText(b.Error))
 	if b.Message != "" {
 		f.Code, f.Message = fault.Code(b.Error), printableText(b.Message)
 	}
@@ -89,7 +89,7 @@ func (c *Client) unexpectedStatus(status int) error {
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		hint = ", unlike a tollgate service: check the address"
 	}
-	return fault.Newf(faultKind(status), "", "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
+	return fault.Newf(faultKind(status), "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
 // faultKind returns the fault kind of a status.

@@ -54,7 +54,7 @@ type tokenAnswer struct {
 
 // errNoTokens returns the error for a successful response without tokens.
 func errNoTokens() error {
-	return fault.New(fault.Internal, "", "the response of the service contains no tokens: check the address")
+	return fault.New(fault.Internal, "the response of the service contains no tokens: check the address")
 }
 
 func (a tokenAnswer) sessionTokens() (Tokens, error) {
@@ -165,5 +165,5 @@ func (c *Client) TrustDevice(ctx context.Context, token, identity string) error 
 			return err
 		}
 	}
-	return fault.New(fault.NotFound, "", "the service does not list this device")
+	return fault.New(fault.NotFound, "the service does not list this device")
 }

@@ -69,16 +69,15 @@ func New(c Config) (*Client, error) {
 func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.Newf(fault.Invalid, "", "the address %q is not of the form https://host or https://host/path", text)
+		return nil, fault.Newf(fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
 	}
 	switch {
 	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || isLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
-		return nil, fault.Newf(fault.Invalid, "",
-			"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
+		return nil, fault.Newf(fault.Invalid, "%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
 	}
-	return nil, fault.Newf(fault.Invalid, "", "the address %q does not begin with https:// or http://", text)
+	return nil, fault.Newf(fault.Invalid, "the address %q does not begin with https:// or http://", text)
 }
 
 func isLoopback(host string) bool {
@@ -138,7 +137,7 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 	case err != nil:
 		return nil, c.connectionError(ctx, err)
 	case int64(len(text)) > limit:
-		return nil, fault.Newf(fault.Internal, "", "the response of %s is larger than %d bytes", c.base, limit)
+		return nil, fault.Newf(fault.Internal, "the response of %s is larger than %d bytes", c.base, limit)
 	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.otherStatus:
 		return resp.Header, c.responseError(resp, text)
 	}
@@ -146,7 +145,7 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 		return resp.Header, nil
 	}
 	if json.Unmarshal(text, into) != nil || !hasMember(text, in.member) {
-		return nil, fault.Newf(fault.Internal, "", "%s does not answer like a tollgate service: check the address", c.base)
+		return nil, fault.Newf(fault.Internal, "%s does not answer like a tollgate service: check the address", c.base)
 	}
 	return resp.Header, nil
 }

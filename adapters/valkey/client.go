@@ -109,7 +109,7 @@ func (c *Client) Connected() bool {
 
 func checkLength(hits []counter.Hit, after []uint64) error {
 	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "", "got %d hits but room for %d counts", len(hits), len(after))
+		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
 	}
 	return nil
 }

@@ -281,5 +281,5 @@ func isSlotMoving(err error) bool {
 }
 
 func storeUnavailable(err error) error {
-	return fault.Wrap(fault.Unavailable, "", "the counter store does not answer", err)
+	return fault.Wrap(fault.Unavailable, "the counter store does not answer", err)
 }

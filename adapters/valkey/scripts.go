@@ -100,7 +100,7 @@ func (c *Client) runAddUnlessOver(ctx context.Context, client valkey.Client, hit
 		return fmt.Errorf("count unless over the limit: %w", err)
 	}
 	if len(counts) != len(hits) {
-		return fault.Newf(fault.Internal, "", "the script returned %d counts for %d hits", len(counts), len(hits))
+		return fault.Newf(fault.Internal, "the script returned %d counts for %d hits", len(counts), len(hits))
 	}
 	for i, n := range counts {
 		after[i] = uint64(max(n, 0))

@@ -88,7 +88,7 @@ func (s *Source) Load(ctx context.Context) ([]ruleset.Source, error) {
 	}
 	last := s.delivered.Load()
 	if last == nil {
-		return nil, fault.New(fault.NotFound, "", "the management server has delivered no configuration yet")
+		return nil, fault.New(fault.NotFound, "the management server has delivered no configuration yet")
 	}
 	return *last, nil
 }

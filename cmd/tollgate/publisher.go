@@ -135,7 +135,7 @@ func nameSubject(what string, err error) error {
 	}
 	switch f.Kind {
 	case fault.Invalid, fault.NotFound, fault.Conflict:
-		return fault.Wrap(f.Kind, f.Code, what+": "+f.Message, err)
+		return fault.Wrap(f.Kind, what+": "+f.Message, err).WithCode(f.Code)
 	default: // the refusal concerns the person or the service
 		return err
 	}

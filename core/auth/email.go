@@ -73,5 +73,5 @@ func textProblem(s string) string {
 // NotFound returns fault.NotFound with code resource_not_found for a kind of thing, such as
 // "device".
 func NotFound(thing string) *fault.Error {
-	return fault.New(fault.NotFound, CodeNotFound, thing+" not found")
+	return fault.New(fault.NotFound, thing+" not found").WithCode(CodeNotFound)
 }

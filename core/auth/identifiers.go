@@ -59,5 +59,5 @@ func InvalidFields(code fault.Code, problems map[string]string) *fault.Error {
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
 		sentences = append(sentences, field+" "+problems[field])
 	}
-	return fault.New(fault.Invalid, code, strings.Join(sentences, "; ")).WithDetail("fields", problems)
+	return fault.New(fault.Invalid, strings.Join(sentences, "; ")).WithCode(code).WithDetail("fields", problems)
 }

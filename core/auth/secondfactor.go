@@ -55,7 +55,7 @@ func NewSecondFactor(root RootSecret) (SecondFactor, error) {
 // not active, and returns fault.Conflict if one is active. A nonce must be used only once.
 func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrolment) error {
 	if a.MFA.Active {
-		return fault.New(fault.Conflict, "", "an authenticator is active: disable it first")
+		return fault.New(fault.Conflict, "an authenticator is active: disable it first")
 	}
 	sealed, err := f.sealing.Seal(nonce, secret[:], string(a.ID))
 	if err != nil {
@@ -72,9 +72,9 @@ func (f SecondFactor) Enrol(a *Account, secret TOTPSecret, nonce Nonce, by Enrol
 func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionID, now time.Time) error {
 	switch {
 	case a.MFA.Active:
-		return fault.New(fault.Conflict, "", "the authenticator is already active")
+		return fault.New(fault.Conflict, "the authenticator is already active")
 	case !a.MFA.Pending(now), a.MFA.Enrolment.SessionID != by:
-		return fault.New(fault.Conflict, "", "there is no authenticator to activate: enrol one first, and activate it "+
+		return fault.New(fault.Conflict, "there is no authenticator to activate: enrol one first, and activate it "+
 			"in the same session within 10 minutes")
 	}
 	right, err := f.matchTOTP(a, canonicalCode(code), now)
@@ -93,7 +93,7 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 
 // WrongCode returns the error for a wrong code of an authenticator.
 func WrongCode() *fault.Error {
-	return fault.New(fault.Unauthenticated, CodeInvalidMFA, "the code is wrong or was used before")
+	return fault.New(fault.Unauthenticated, "the code is wrong or was used before").WithCode(CodeInvalidMFA)
 }
 
 // Take uses up a code of an active authenticator, or one of its recovery codes; either is valid

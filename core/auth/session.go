@@ -44,7 +44,7 @@ func (s *Session) Active(now time.Time) bool {
 func (s *Session) EndFor(user UserID, now time.Time, reason EndReason) error {
 	switch {
 	case s.UserID != user:
-		return fault.New(fault.Forbidden, CodeAccessDenied, "the session belongs to somebody else")
+		return fault.New(fault.Forbidden, "the session belongs to somebody else").WithCode(CodeAccessDenied)
 	case !s.Active(now):
 		return NotFound("session")
 	}

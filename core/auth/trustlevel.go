@@ -34,5 +34,5 @@ func ParseTrustLevel(name string) (TrustLevel, error) {
 			return l, nil
 		}
 	}
-	return 0, fault.Newf(fault.Invalid, CodeValidation, "unknown trust level %q", name)
+	return 0, fault.Newf(fault.Invalid, "unknown trust level %q", name).WithCode(CodeValidation)
 }

@@ -45,18 +45,18 @@ const (
 func NewMethod(m Method) (Method, error) {
 	switch {
 	case m.ID < 1 || m.ID > MaxID:
-		return Method{}, fault.Newf(fault.Invalid, "", "method id must be 1 to %d", MaxID)
+		return Method{}, fault.Newf(fault.Invalid, "method id must be 1 to %d", MaxID)
 	case m.ServiceID < 1 || m.ServiceID > MaxID:
-		return Method{}, fault.Newf(fault.Invalid, "", "service id must be 1 to %d", MaxID)
+		return Method{}, fault.Newf(fault.Invalid, "service id must be 1 to %d", MaxID)
 	case !isLine(m.ServiceName, MaxServiceName):
-		return Method{}, fault.Newf(fault.Invalid, "", "service name must have 1 to %d printable characters", MaxServiceName)
+		return Method{}, fault.Newf(fault.Invalid, "service name must have 1 to %d printable characters", MaxServiceName)
 	}
 	parameters, err := pathParameters(m.Path)
 	if err != nil {
 		return Method{}, err
 	}
 	if m.Parameters != nil && !sameNames(m.Parameters, parameters) {
-		return Method{}, fault.Newf(fault.Invalid, "", "parameters of %s must be those of the path: %s", m.Path, strings.Join(parameters, ", "))
+		return Method{}, fault.Newf(fault.Invalid, "parameters of %s must be those of the path: %s", m.Path, strings.Join(parameters, ", "))
 	}
 	m.Parameters = parameters
 	return m, nil
@@ -77,17 +77,17 @@ var (
 func pathParameters(path string) ([]string, error) {
 	segments, ok := strings.CutPrefix(path, "/")
 	if !ok || !isLine(path, MaxPath) {
-		return nil, fault.Newf(fault.Invalid, "", "path must begin with a slash and have at most %d printable characters", MaxPath)
+		return nil, fault.Newf(fault.Invalid, "path must begin with a slash and have at most %d printable characters", MaxPath)
 	}
 	for segment := range strings.SplitSeq(segments, "/") {
 		if !segmentForm.MatchString(segment) {
-			return nil, fault.Newf(fault.Invalid, "", "path %s has a segment that is neither text nor parameters in braces: %q", path, segment)
+			return nil, fault.Newf(fault.Invalid, "path %s has a segment that is neither text nor parameters in braces: %q", path, segment)
 		}
 	}
 	parameters := []string{}
 	for _, found := range parameterForm.FindAllStringSubmatch(path, -1) {
 		if slices.Contains(parameters, found[1]) {
-			return nil, fault.Newf(fault.Invalid, "", "path %s has the parameter %s twice", path, found[1])
+			return nil, fault.Newf(fault.Invalid, "path %s has the parameter %s twice", path, found[1])
 		}
 		parameters = append(parameters, found[1])
 	}

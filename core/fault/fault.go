@@ -56,18 +56,22 @@ type Error struct {
 }
 
 // New returns a failure of a kind, with a sentence for the caller.
-func New(kind Kind, code Code, message string) *Error {
-	return &Error{Kind: kind, Code: code, Message: message}
-}
+func New(kind Kind, message string) *Error { return &Error{Kind: kind, Message: message} }
 
 // Newf returns a failure of a kind, with a message from a format.
-func Newf(kind Kind, code Code, format string, args ...any) *Error {
-	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+func Newf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
 // Wrap returns a failure with err as its cause. The caller gets the message; the log gets both.
-func Wrap(kind Kind, code Code, message string, err error) *Error {
-	return &Error{Kind: kind, Code: code, Message: message, Err: err}
+func Wrap(kind Kind, message string, err error) *Error {
+	return &Error{Kind: kind, Message: message, Err: err}
+}
+
+// WithCode returns e after setting its code.
+func (e *Error) WithCode(code Code) *Error {
+	e.Code = code
+	return e
 }
 
 // WithDetail returns e after adding one fact for the caller.

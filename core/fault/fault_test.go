@@ -19,10 +19,10 @@ func TestKindOf(t *testing.T) {
 		"no error":         {nil, fault.Internal},
 		"an error unknown": {io.EOF, fault.Internal},
 		"a zero fault":     {&fault.Error{}, fault.Internal},
-		"a fault":          {fault.New(fault.Conflict, "", "taken"), fault.Conflict},
-		"a wrapped fault":  {fmt.Errorf("save: %w", fault.New(fault.NotFound, "", "gone")), fault.NotFound},
-		"joined faults":    {errors.Join(io.EOF, fault.New(fault.Invalid, "", "bad")), fault.Invalid},
-		"the outer fault":  {fault.Wrap(fault.Unavailable, "", "away", fault.New(fault.NotFound, "", "gone")), fault.Unavailable},
+		"a fault":          {fault.New(fault.Conflict, "taken"), fault.Conflict},
+		"a wrapped fault":  {fmt.Errorf("save: %w", fault.New(fault.NotFound, "gone")), fault.NotFound},
+		"joined faults":    {errors.Join(io.EOF, fault.New(fault.Invalid, "bad")), fault.Invalid},
+		"the outer fault":  {fault.Wrap(fault.Unavailable, "away", fault.New(fault.NotFound, "gone")), fault.Unavailable},
 	}
 	for name, c := range cases {
 		if got := fault.KindOf(c.err); got != c.want {
@@ -57,10 +57,10 @@ func TestErrorText(t *testing.T) {
 		err  *fault.Error
 		want string
 	}{
-		"message":           {fault.New(fault.Invalid, "code", "limit is wrong"), "limit is wrong"},
-		"format":            {fault.Newf(fault.Invalid, "", "%d is wrong", 7), "7 is wrong"},
-		"message and cause": {fault.Wrap(fault.Unavailable, "", "database is away", io.EOF), "database is away: EOF"},
-		"cause alone":       {fault.Wrap(fault.Internal, "", "", io.EOF), "EOF"},
+		"message":           {fault.New(fault.Invalid, "limit is wrong").WithCode("code"), "limit is wrong"},
+		"format":            {fault.Newf(fault.Invalid, "%d is wrong", 7), "7 is wrong"},
+		"message and cause": {fault.Wrap(fault.Unavailable, "database is away", io.EOF), "database is away: EOF"},
+		"cause alone":       {fault.Wrap(fault.Internal, "", io.EOF), "EOF"},
 	}
 	for name, c := range cases {
 		if got := c.err.Error(); got != c.want {
@@ -71,7 +71,7 @@ func TestErrorText(t *testing.T) {
 
 func TestAsAndUnwrap(t *testing.T) {
 	t.Parallel()
-	f := fault.Wrap(fault.Exhausted, "rate_limit", "too many", io.EOF).WithDetail("limit", 5).WithDetail("window", "1m").After(time.Second)
+	f := fault.Wrap(fault.Exhausted, "too many", io.EOF).WithCode("rate_limit").WithDetail("limit", 5).WithDetail("window", "1m").After(time.Second)
 	got, ok := fault.As(fmt.Errorf("try: %w", f))
 	if !ok || got != f || got.Code != "rate_limit" || got.RetryAfter != time.Second {
 		t.Errorf("As = %+v, %t, want the fault itself", got, ok)

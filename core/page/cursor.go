@@ -64,5 +64,5 @@ func (s *Sealer) macOf(content []byte) []byte {
 // UnknownCursor returns fault.Invalid for a cursor that this registry did not make. Callers of Open
 // also return it for content that they cannot read.
 func UnknownCursor() error {
-	return fault.New(fault.Invalid, "", "cursor was not returned by this registry, or was changed")
+	return fault.New(fault.Invalid, "cursor was not returned by this registry, or was changed")
 }

@@ -46,7 +46,7 @@ func (d Draft) Issues() []Issue {
 // CodeRules; the message has the JSON path and the rule of each field.
 func (d Draft) Document() (Document, error) {
 	if refusal := d.checkRules().refusalText("document"); refusal != "" {
-		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
+		return Document{}, fault.New(fault.Invalid, refusal).WithCode(CodeRules)
 	}
 	return d.asDocument()
 }
@@ -60,7 +60,7 @@ func (d Draft) ImportedDocument() (Document, error) {
 		r.found = slices.DeleteFunc(r.found, func(l locatedIssue) bool { return l.Type != IssueJSON })
 	}
 	if refusal := r.refusalText("document"); refusal != "" {
-		return Document{}, fault.New(fault.Invalid, CodeRules, refusal)
+		return Document{}, fault.New(fault.Invalid, refusal).WithCode(CodeRules)
 	}
 	return d.asDocument()
 }

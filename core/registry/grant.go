@@ -21,7 +21,7 @@ func ParseAction(s string) (Action, error) {
 	case ActionPublish, ActionEdit:
 		return a, nil
 	}
-	return "", fault.Newf(fault.Invalid, "", "action must be publish or edit, not %s", quote(s))
+	return "", fault.Newf(fault.Invalid, "action must be publish or edit, not %s", quote(s))
 }
 
 // Holder is the user id of the holder of a grant.
@@ -37,16 +37,15 @@ func ParsePattern(s string) (Pattern, error) {
 	prefix, wild := strings.CutSuffix(s, "*")
 	switch {
 	case s == "":
-		return Pattern{}, fault.New(fault.Invalid, "", "resource pattern must not be empty")
+		return Pattern{}, fault.New(fault.Invalid, "resource pattern must not be empty")
 	case len(s) > MaxName:
-		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
 	case strings.Contains(prefix, "*"):
-		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a \"*\" that is not at the end", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a \"*\" that is not at the end", quote(s))
 	case strings.ContainsFunc(prefix, notInFullName):
-		return Pattern{}, fault.Newf(fault.Invalid, "", "resource pattern %s has a character that no server name has", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a character that no server name has", quote(s))
 	case !wild && !isNamespaced(s):
-		return Pattern{}, fault.Newf(fault.Invalid, "",
-			"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
 	}
 	return Pattern{s}, nil
 }

@@ -92,7 +92,7 @@ func parseObject(body []byte) ([]byte, node, error) {
 	var compact bytes.Buffer
 	compact.Grow(len(body))
 	if err := json.Compact(&compact, body); err != nil {
-		return nil, node{}, fault.Newf(fault.Invalid, "", "body is not valid JSON: %v", err)
+		return nil, node{}, fault.Newf(fault.Invalid, "body is not valid JSON: %v", err)
 	}
 	text := compact.Bytes()
 	if text[0] != '{' {
@@ -157,9 +157,9 @@ func (w *jsonReader) readValue(depth int) (node, error) {
 	w.values++
 	switch {
 	case depth > maxDepth:
-		return node{}, fault.Newf(fault.Invalid, "", "body nests deeper than %d levels", maxDepth)
+		return node{}, fault.Newf(fault.Invalid, "body nests deeper than %d levels", maxDepth)
 	case w.values > maxValues:
-		return node{}, fault.Newf(fault.Invalid, "", "body has more than %d values", maxValues)
+		return node{}, fault.Newf(fault.Invalid, "body has more than %d values", maxValues)
 	}
 	n := node{offset: w.at}
 	var err error
@@ -242,7 +242,7 @@ func (w *jsonReader) readString() (string, error) {
 	}
 	var s string
 	if err := json.Unmarshal(w.text[start:w.at], &s); err != nil {
-		return "", fault.Wrap(fault.Invalid, "", "body is not valid JSON", err)
+		return "", fault.Wrap(fault.Invalid, "body is not valid JSON", err)
 	}
 	return s, nil
 }
@@ -255,4 +255,4 @@ func (w *jsonReader) skipLiteral() {
 	}
 }
 
-func malformedBody(sentence string) error { return fault.New(fault.Invalid, "", sentence) }
+func malformedBody(sentence string) error { return fault.New(fault.Invalid, sentence) }

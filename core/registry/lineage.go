@@ -25,7 +25,7 @@ func NewLineage(name Name, releases []Release) *Lineage {
 // or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 	if l.findVersion(version) >= 0 {
-		return Release{}, fault.Newf(fault.Conflict, "", "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
+		return Release{}, fault.Newf(fault.Conflict, "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
 	}
 	if len(l.current) >= MaxVersions {
 		return Release{}, errTooManyVersions(l.name)
@@ -82,7 +82,7 @@ func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Rel
 // version changes.
 func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error) {
 	if len(l.current) == 0 {
-		return nil, fault.New(fault.NotFound, "", "server not found")
+		return nil, fault.New(fault.NotFound, "server not found")
 	}
 	at := l.changeTime(now)
 	var changed []int
@@ -183,11 +183,11 @@ func (l *Lineage) findVersion(version Version) int {
 }
 
 func errTooManyVersions(name Name) error {
-	return fault.Newf(fault.Conflict, "", "server %s already has %d versions, the most that are allowed", name, MaxVersions)
+	return fault.Newf(fault.Conflict, "server %s already has %d versions, the most that are allowed", name, MaxVersions)
 }
 
-func errNoVersion() error { return fault.New(fault.NotFound, "", "server version not found") }
+func errNoVersion() error { return fault.New(fault.NotFound, "server version not found") }
 
 func errNoChange() error {
-	return fault.New(fault.Invalid, "", "no changes to apply: the version already has this status and message")
+	return fault.New(fault.Invalid, "no changes to apply: the version already has this status and message")
 }

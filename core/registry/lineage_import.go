@@ -74,7 +74,7 @@ func newImporter(l *Lineage, at time.Time) *importer {
 func (in *importer) addRelease(r Release) (int, error) {
 	switch {
 	case in.known[r.Version]:
-		return 0, fault.Newf(fault.Conflict, "", "version %s of %s already exists", quote(r.Version.value), in.lineage.name)
+		return 0, fault.Newf(fault.Conflict, "version %s of %s already exists", quote(r.Version.value), in.lineage.name)
 	case len(in.lineage.current) >= MaxVersions:
 		return 0, errTooManyVersions(in.lineage.name)
 	}

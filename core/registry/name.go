@@ -27,7 +27,7 @@ type Name struct{ value string }
 // s is not a valid name.
 func ParseName(s string) (Name, error) {
 	if p := nameProblem(s); p != nil {
-		return Name{}, fault.New(fault.Invalid, "", "name "+p.sentence)
+		return Name{}, fault.New(fault.Invalid, "name "+p.sentence)
 	}
 	return Name{s}, nil
 }
@@ -43,7 +43,7 @@ type Version struct{ value string }
 // when s is not a valid version.
 func ParseVersion(s string) (Version, error) {
 	if p := versionProblem(s); p != nil {
-		return Version{}, fault.New(fault.Invalid, "", "version "+p.sentence)
+		return Version{}, fault.New(fault.Invalid, "version "+p.sentence)
 	}
 	return Version{s}, nil
 }

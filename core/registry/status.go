@@ -26,7 +26,7 @@ func ParseStatus(s string) (Status, error) {
 	case StatusActive, StatusDeprecated, StatusDeleted:
 		return status, nil
 	}
-	return "", fault.Newf(fault.Invalid, "", "status must be active, deprecated or deleted, not %s", quote(s))
+	return "", fault.Newf(fault.Invalid, "status must be active, deprecated or deleted, not %s", quote(s))
 }
 
 // StatusUpdate is the body of a status change, valid by contract R-30. ParseStatusUpdate and
@@ -41,11 +41,11 @@ type StatusUpdate struct {
 func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 	switch n := utf8.RuneCountInString(message); {
 	case n > MaxStatusMessage:
-		return StatusUpdate{}, fault.Newf(fault.Invalid, "", "statusMessage must have at most %d characters, and has %d", MaxStatusMessage, n)
+		return StatusUpdate{}, fault.Newf(fault.Invalid, "statusMessage must have at most %d characters, and has %d", MaxStatusMessage, n)
 	case n > 0 && status == StatusActive:
-		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage is allowed with deprecated and deleted only, not with active")
+		return StatusUpdate{}, fault.New(fault.Invalid, "statusMessage is allowed with deprecated and deleted only, not with active")
 	case strings.ContainsRune(message, 0):
-		return StatusUpdate{}, fault.New(fault.Invalid, "", "statusMessage must not contain a NUL")
+		return StatusUpdate{}, fault.New(fault.Invalid, "statusMessage must not contain a NUL")
 	}
 	return StatusUpdate{status, message}, nil
 }
@@ -74,7 +74,7 @@ func (b StatusUpdateBody) Update() (StatusUpdate, error) {
 	objectCheck(statusUpdateShape)(&r, location{}, &b.root)
 	findDuplicates(&r, location{}, &b.root)
 	if refusal := r.refusalText("status update"); refusal != "" {
-		return StatusUpdate{}, fault.New(fault.Invalid, "", refusal)
+		return StatusUpdate{}, fault.New(fault.Invalid, refusal)
 	}
 	name, _ := b.root.stringProperty("status")
 	message, _ := b.root.stringProperty("statusMessage")

@@ -64,7 +64,7 @@ func retryDelay(err error) time.Duration {
 
 // CheckFailed returns the fault for a check that reached no result. Only the log shows the cause.
 func CheckFailed(cause error) *fault.Error {
-	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "its check failed or took too long", cause)
+	return fault.Wrap(fault.Unavailable, "its check failed or took too long", cause).WithCode(ownership.CodeCheckFailed)
 }
 
 // UnsupportedType returns the fault for a registry type that no plugin supports. The message lists
@@ -72,11 +72,9 @@ func CheckFailed(cause error) *fault.Error {
 func UnsupportedType(named string, known []string) *fault.Error {
 	named = printablePrefix(named, maxRegistryType)
 	if len(known) == 0 {
-		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType,
-			"packages of registry type %q cannot be checked, and no type can", named)
+		return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, and no type can", named).WithCode(ownership.CodeUnsupportedType)
 	}
-	return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType,
-		"packages of registry type %q cannot be checked, only those of %s", named, strings.Join(known, ", "))
+	return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, only those of %s", named, strings.Join(known, ", ")).WithCode(ownership.CodeUnsupportedType)
 }
 
 func notOwned(sentence string) error {
@@ -84,5 +82,5 @@ func notOwned(sentence string) error {
 	if strings.TrimSpace(sentence) == "" {
 		sentence = "the package does not claim the server"
 	}
-	return fault.New(fault.Invalid, ownership.CodeNotOwned, sentence)
+	return fault.New(fault.Invalid, sentence).WithCode(ownership.CodeNotOwned)
 }

@@ -36,12 +36,11 @@ func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, 
 // DeliveryFailed returns the fault for a message that was not delivered. Only the log shows the
 // cause.
 func DeliveryFailed(cause error) *fault.Error {
-	return fault.Wrap(fault.Unavailable, courier.CodeDeliveryFailed, "the message could not be delivered, try again later", cause)
+	return fault.Wrap(fault.Unavailable, "the message could not be delivered, try again later", cause).WithCode(courier.CodeDeliveryFailed)
 }
 
 func unsupportedChannel(channel courier.Channel) error {
-	return fault.Newf(fault.Unsupported, courier.CodeUnsupportedChannel,
-		"the courier plugin does not support the channel %q", printablePrefix(string(channel), maxRegistryType))
+	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q", printablePrefix(string(channel), maxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
 }
 
 func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {

@@ -182,5 +182,5 @@ func isAlphanumeric(c byte) bool {
 }
 
 func invalidMessage(format string, args ...any) error {
-	return fault.Newf(fault.Invalid, CodeInvalidMessage, format, args...)
+	return fault.Newf(fault.Invalid, format, args...).WithCode(CodeInvalidMessage)
 }

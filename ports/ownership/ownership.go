@@ -78,10 +78,10 @@ func (c Claim) Validate() error {
 	}
 	for _, part := range parts {
 		if part.required && part.value == "" {
-			return fault.Newf(fault.Invalid, CodeInvalidClaim, "%s of the package is missing", part.name)
+			return fault.Newf(fault.Invalid, "%s of the package is missing", part.name).WithCode(CodeInvalidClaim)
 		}
 		if !isBoundedText(part.value) {
-			return fault.Newf(fault.Invalid, CodeInvalidClaim, "%s of the package is too long or has a control character", part.name)
+			return fault.Newf(fault.Invalid, "%s of the package is too long or has a control character", part.name).WithCode(CodeInvalidClaim)
 		}
 	}
 	return nil

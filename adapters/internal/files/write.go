@@ -57,9 +57,9 @@ func checkTarget(path string, o WriteOptions) error {
 	case err != nil:
 		return writeError(path, err)
 	case !info.Mode().IsRegular(): // Invalid even without Replace, so that the caller does not suggest it
-		return fault.New(fault.Invalid, "", path+" is not a regular file, and is not overwritten")
+		return fault.New(fault.Invalid, path+" is not a regular file, and is not overwritten")
 	case !o.Replace:
-		return fault.New(fault.Conflict, "", path+" exists already, and is not overwritten")
+		return fault.New(fault.Conflict, path+" exists already, and is not overwritten")
 	}
 	return nil
 }
@@ -75,5 +75,5 @@ func writeError(path string, err error) error {
 	case errors.As(err, &l):
 		err = l.Err
 	}
-	return fault.Wrap(fault.Unavailable, "", "cannot write "+path, err)
+	return fault.Wrap(fault.Unavailable, "cannot write "+path, err)
 }

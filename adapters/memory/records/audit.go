@@ -51,7 +51,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 // Search returns the matching events, newest first.
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
-		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
+		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
 	}
 	var found []storedEvent
 	err = l.db.readTables(ctx, func(t *tables) error {

@@ -81,12 +81,12 @@ func deleteRows[K comparable, V any](rows map[K]V, fits func(V) bool) int {
 }
 
 func errNotFound(what string) error {
-	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", what)
+	return fault.Newf(fault.NotFound, "the %s does not exist", what).WithCode(auth.CodeNotFound)
 }
 
-func errConflict(sentence string) error { return fault.New(fault.Conflict, "", sentence) }
+func errConflict(sentence string) error { return fault.New(fault.Conflict, sentence) }
 
 // errMissing returns the error for a row that refers to a missing row, as a foreign key does.
 func errMissing(what string) error {
-	return fault.Newf(fault.Internal, "", "the %s that it refers to does not exist", what)
+	return fault.Newf(fault.Internal, "the %s that it refers to does not exist", what)
 }

@@ -22,7 +22,7 @@ func NewGrants(db *Database) *Grants { return &Grants{db: db} }
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 	return s.db.writeTables(ctx, func(t *tables) error {
 		if t.registry.grants[g] {
-			return fault.New(fault.Conflict, "", "the grant already exists")
+			return fault.New(fault.Conflict, "the grant already exists")
 		}
 		t.registry.grants[g] = true
 		return nil
@@ -33,7 +33,7 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 	return s.db.writeTables(ctx, func(t *tables) error {
 		if !t.registry.grants[g] {
-			return fault.New(fault.NotFound, "", "the grant does not exist")
+			return fault.New(fault.NotFound, "the grant does not exist")
 		}
 		delete(t.registry.grants, g)
 		return nil

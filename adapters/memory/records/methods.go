@@ -46,7 +46,7 @@ func (s *Methods) Add(ctx context.Context, m catalogue.Method) error {
 func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
 	return s.db.writeTables(ctx, func(t *tables) error {
 		if _, there := t.registry.methods[id]; !there {
-			return fault.New(fault.NotFound, "", "the method does not exist")
+			return fault.New(fault.NotFound, "the method does not exist")
 		}
 		delete(t.registry.methods, id)
 		return nil

@@ -133,7 +133,7 @@ func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) 
 	same := there && old.PublishedAt.Equal(truncateToMicroseconds(c.Release.PublishedAt))
 	switch {
 	case c.Document == nil && !same:
-		return fault.New(fault.NotFound, "", "this version of the server does not exist")
+		return fault.New(fault.NotFound, "this version of the server does not exist")
 	case there && !same:
 		return errConflict("this version of the server exists already")
 	}
@@ -211,7 +211,7 @@ func (s *Servers) findOne(ctx context.Context, wanted func(registry.Record) bool
 		return registry.Record{}, err
 	}
 	if len(found) == 0 {
-		return registry.Record{}, fault.New(fault.NotFound, "", "this version of the server does not exist")
+		return registry.Record{}, fault.New(fault.NotFound, "this version of the server does not exist")
 	}
 	return found[0], nil
 }

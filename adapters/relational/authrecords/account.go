@@ -74,7 +74,7 @@ func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.rows.db.AffectedRows(tx.NewInsert().Model(newAccountRow(a)).On("CONFLICT DO NOTHING").Exec(ctx))
 		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "", "the e-mail address is already in use")
+			return fault.New(fault.Conflict, "the e-mail address is already in use")
 		}
 		return err
 	})

@@ -38,7 +38,7 @@ func newEventRow(e auth.Event) (*eventRow, error) {
 	if len(e.Details) > 0 {
 		var err error
 		if details, err = json.Marshal(e.Details); err != nil {
-			return nil, fault.Wrap(fault.Internal, "", "the details of an audit event are not JSON", err)
+			return nil, fault.Wrap(fault.Internal, "the details of an audit event are not JSON", err)
 		}
 	}
 	return &eventRow{
@@ -53,7 +53,7 @@ func (r *eventRow) toEvent() (auth.Event, error) {
 		Success: r.Success, Details: map[string]any{},
 	}
 	if err := json.Unmarshal([]byte(r.Details), &e.Details); err != nil {
-		return auth.Event{}, fault.Wrap(fault.Internal, "", "the details of an audit event cannot be read", err)
+		return auth.Event{}, fault.Wrap(fault.Internal, "the details of an audit event cannot be read", err)
 	}
 	return e, nil
 }
@@ -80,7 +80,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 // the total or a later page: see audit_counts.go.
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
-		return nil, 0, fault.New(fault.Invalid, auth.CodeValidation, "limit must be 1 to 1000 and offset 0 or more")
+		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
 	}
 	type result struct {
 		events []auth.Event

@@ -82,7 +82,7 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 				return err
 			}
 		}
-		return fault.New(fault.Unavailable, "", "the device was revoked too often during the change; try again")
+		return fault.New(fault.Unavailable, "the device was revoked too often during the change; try again")
 	})
 	if err != nil {
 		return auth.Device{}, false, err

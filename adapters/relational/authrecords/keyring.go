@@ -53,7 +53,7 @@ func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
 		}
 		switch {
 		case !bytes.Equal(known.PublicKey, k.Key):
-			return fault.New(fault.Conflict, "", "the key id belongs to another key")
+			return fault.New(fault.Conflict, "the key id belongs to another key")
 		case !known.SeenAt.Before(k.SeenAt):
 			return nil
 		}

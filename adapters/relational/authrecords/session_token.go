@@ -73,7 +73,7 @@ func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.T
 		case err != nil:
 			return s.rows.db.ClassifyError(err)
 		case known:
-			return fault.New(fault.Conflict, "", "the refresh token is spent")
+			return fault.New(fault.Conflict, "the refresh token is spent")
 		}
 		return noSuchRecord("refresh token")
 	})

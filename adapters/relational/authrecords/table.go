@@ -129,5 +129,5 @@ func (t table[V, R]) explainError(err error) error {
 }
 
 func noSuchRecord(noun string) error {
-	return fault.Newf(fault.NotFound, auth.CodeNotFound, "the %s does not exist", noun)
+	return fault.Newf(fault.NotFound, "the %s does not exist", noun).WithCode(auth.CodeNotFound)
 }

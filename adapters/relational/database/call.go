@@ -61,7 +61,7 @@ func unavailable(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, "", "the database is not available", err)
+	return fault.Wrap(fault.Unavailable, "the database is not available", err)
 }
 
 // Read returns the result of do, which reads in the transaction that ctx carries, or with the read

@@ -97,7 +97,7 @@ func (d *DB) AffectedRows(res sql.Result, err error) (int, error) {
 // MustChange returns fault.NotFound if a statement changed no row.
 func MustChange(changed int64, err error) error {
 	if err == nil && changed == 0 {
-		return fault.New(fault.NotFound, "", "no such record")
+		return fault.New(fault.NotFound, "no such record")
 	}
 	return err
 }

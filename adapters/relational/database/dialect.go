@@ -61,26 +61,26 @@ func (d *DB) ClassifyError(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, sql.ErrNoRows):
-		return fault.New(fault.NotFound, "", "no such record")
+		return fault.New(fault.NotFound, "no such record")
 	}
 	switch d.dialect.Classify(err) {
 	case Taken:
-		return fault.Wrap(fault.Conflict, "", "such a record exists already", err)
+		return fault.Wrap(fault.Conflict, "such a record exists already", err)
 	case Unwritable:
-		return fault.Wrap(fault.Unavailable, "", "the database cannot be written at present", err)
+		return fault.Wrap(fault.Unavailable, "the database cannot be written at present", err)
 	case Away, Lost, Retrying:
-		return fault.Wrap(fault.Unavailable, "", "the database is not available", err)
+		return fault.Wrap(fault.Unavailable, "the database is not available", err)
 	case Refused:
-		return fault.Wrap(fault.Invalid, "", "the text has characters that cannot be stored", err)
+		return fault.Wrap(fault.Invalid, "the text has characters that cannot be stored", err)
 	default:
-		return fault.Wrap(fault.Internal, "", "the database failed", err)
+		return fault.Wrap(fault.Internal, "the database failed", err)
 	}
 }
 
 // BrokenRow returns the fault for a stored value that breaks a rule of the model. Another program
 // wrote it, so it is a defect and not a mistake of the caller.
 func BrokenRow(err error) error {
-	return fault.Wrap(fault.Internal, "", "a record of the database breaks a rule", err)
+	return fault.Wrap(fault.Internal, "a record of the database breaks a rule", err)
 }
 
 // isRetryable reports whether the database requests that the transaction that ended with err runs

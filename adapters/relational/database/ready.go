@@ -31,7 +31,7 @@ func (d *DB) Ready(ctx context.Context) error {
 	}
 	d.probeWrites(ctx)
 	if d.writes.failing.Load() {
-		return fault.New(fault.Unavailable, "", "the database cannot be written")
+		return fault.New(fault.Unavailable, "the database cannot be written")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), e
 
 // errBusy is a fault and not an error of the driver, so that no caller tries again after the time
 // has passed.
-var errBusy = fault.New(fault.Unavailable, "", "the database is busy with other changes")
+var errBusy = fault.New(fault.Unavailable, "the database is busy with other changes")
 
 // beginInTurn begins a transaction in a database with one writer at a time, which may be another
 // process. It limits the wait for the turn, not the work. It keeps the connection between its

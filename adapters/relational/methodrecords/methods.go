@@ -107,7 +107,7 @@ func (s *Methods) insertMethods(ctx context.Context, tx bun.IDB, methods []catal
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			err = s.db.ClassifyError(err)
 			if fault.Is(err, fault.Conflict) {
-				return fault.Wrap(fault.Conflict, "", "another method has the id or the path", err)
+				return fault.Wrap(fault.Conflict, "another method has the id or the path", err)
 			}
 			return err
 		}

@@ -83,15 +83,15 @@ func (c Config) statementTimeout() time.Duration {
 // or refuses the user.
 func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	if err := checkAddress(c.URL); err != nil {
-		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
+		return nil, nil, fault.Wrap(fault.Invalid, "", err)
 	}
 	config, err := driverConfig(c, c.statementTimeout(), c.StatementTimeout)
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
+		return nil, nil, fault.Wrap(fault.Invalid, "", err)
 	}
 	slow, err := driverConfig(c, c.MigrationTimeout, c.MigrationTimeout)
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Invalid, "", "", err)
+		return nil, nil, fault.Wrap(fault.Invalid, "", err)
 	}
 	use := &connector{config: config}
 	closeBreaker := func() {}
@@ -108,7 +108,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		return nil, nil, fault.Wrap(fault.Unavailable, "", "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
+		return nil, nil, fault.Wrap(fault.Unavailable, "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
 	}
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow), Registry: registrySyntax,

@@ -26,7 +26,7 @@ func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
 		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 			string(g.Holder), string(g.Action), g.Pattern.String())
 		if err == nil && added == 0 {
-			return fault.New(fault.Conflict, "", "there is such a grant already")
+			return fault.New(fault.Conflict, "there is such a grant already")
 		}
 		return err
 	})

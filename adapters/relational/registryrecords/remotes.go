@@ -161,7 +161,7 @@ func indexKey(url registry.RemoteURL) string {
 
 func addressTaken(url string) error {
 	if strings.HasPrefix(url, hashed) {
-		return fault.Newf(fault.Conflict, "", "a remote URL of more than %d bytes belongs to another server", maxIndexed)
+		return fault.Newf(fault.Conflict, "a remote URL of more than %d bytes belongs to another server", maxIndexed)
 	}
-	return fault.Newf(fault.Conflict, "", "the remote URL %s belongs to another server", url)
+	return fault.Newf(fault.Conflict, "the remote URL %s belongs to another server", url)
 }

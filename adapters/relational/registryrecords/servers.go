@@ -130,7 +130,7 @@ func (s *Servers) findVersion(ctx context.Context, condition string, args ...any
 	return found.Records[0], nil
 }
 
-func errNoVersion() error { return fault.New(fault.NotFound, "", "no such version of a server") }
+func errNoVersion() error { return fault.New(fault.NotFound, "no such version of a server") }
 
 // listCondition returns the condition for the rows of a list, without its filters. An index has
 // exactly these rows, in order. The condition begins at the start of the page, even of the first

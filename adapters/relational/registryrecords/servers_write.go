@@ -132,7 +132,7 @@ func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.C
 		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt),
 		r.Latest, c.Document)
 	if err == nil && changed == 0 {
-		return fault.New(fault.Conflict, "", versionExists)
+		return fault.New(fault.Conflict, versionExists)
 	}
 	return err
 }
@@ -161,5 +161,5 @@ func (s *Servers) explainConflict(err error) error {
 	default:
 		return err
 	}
-	return fault.Wrap(fault.Conflict, "", message, err)
+	return fault.Wrap(fault.Conflict, message, err)
 }

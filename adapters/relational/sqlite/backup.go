@@ -33,7 +33,7 @@ func WriteBackup(ctx context.Context, c Config, file string, replace bool) (int6
 		return 0, err
 	}
 	if holdsDatabase(c, file) {
-		return 0, fault.New(fault.Invalid, "", file+" is the database itself")
+		return 0, fault.New(fault.Invalid, file+" is the database itself")
 	}
 	return files.Write(file, files.WriteOptions{Mode: privateMode, Replace: replace}, func(f *os.File) error {
 		return c.copyInto(ctx, source, f.Name())
@@ -63,7 +63,7 @@ func findDatabase(dir string) (string, error) {
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fault.New(fault.NotFound, "", "there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
+		return "", fault.New(fault.NotFound, "there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
 	case err != nil:
 		return "", brokenFile(path, err)
 	}
@@ -74,7 +74,7 @@ func findDatabase(dir string) (string, error) {
 func (c Config) copyInto(ctx context.Context, source, target string) error {
 	target, err := filepath.Abs(target) // SQLite could read a relative name as a URL
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
+		return fault.Wrap(fault.Unavailable, "cannot copy the database "+source, err)
 	}
 	db, err := newPool(source, c, "deferred", 1)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c Config) copyInto(ctx context.Context, source, target string) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("backup: %w", ctx.Err())
 		}
-		return fault.Wrap(fault.Unavailable, "", "cannot copy the database "+source, err)
+		return fault.Wrap(fault.Unavailable, "cannot copy the database "+source, err)
 	}
 	return nil
 }

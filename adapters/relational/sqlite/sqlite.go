@@ -125,7 +125,7 @@ func unusableFile(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return fault.Wrap(fault.Unavailable, "", "cannot write "+path+" (DATA_DIR)", err)
+	return fault.Wrap(fault.Unavailable, "cannot write "+path+" (DATA_DIR)", err)
 }
 
 // brokenFile returns the fault for a file that cannot be opened. It returns the error of a context
@@ -134,7 +134,7 @@ func brokenFile(path string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, "", "cannot open the database "+path+" (DATA_DIR)", err)
+	return fault.Wrap(fault.Unavailable, "cannot open the database "+path+" (DATA_DIR)", err)
 }
 
 // newPool returns a pool of connections to the file. lock is the kind of BEGIN of their

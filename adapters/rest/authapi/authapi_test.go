@@ -78,9 +78,9 @@ func (u *stubUseCases) Check(_ context.Context, t auth.AccessToken) (auth.Sessio
 	case "good":
 		return callerSession(u.level), nil
 	case "expired":
-		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the token has expired")
+		return auth.Session{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
 	default:
-		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the token is not valid")
+		return auth.Session{}, fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
 	}
 }
 

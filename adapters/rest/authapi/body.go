@@ -45,23 +45,23 @@ func parseBody(text []byte) (requestBody, error) {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	switch {
 	case len(text) == 0:
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is empty; it must be a JSON object")
+		return requestBody{}, fault.New(fault.Invalid, "body is empty; it must be a JSON object").WithCode(auth.CodeInvalidInput)
 	case !utf8.Valid(text):
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid UTF-8")
+		return requestBody{}, fault.New(fault.Invalid, "body is not valid UTF-8").WithCode(auth.CodeInvalidInput)
 	case bytes.HasPrefix(text, []byte("\ufeff")):
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return requestBody{}, fault.New(fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)").WithCode(auth.CodeInvalidInput)
 	case !json.Valid(text):
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON")
+		return requestBody{}, fault.New(fault.Invalid, "body is not valid JSON").WithCode(auth.CodeInvalidInput)
 	case text[0] != '{':
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body must be a JSON object")
+		return requestBody{}, fault.New(fault.Invalid, "body must be a JSON object").WithCode(auth.CodeInvalidInput)
 	case bytes.Count(text, []byte(",")) > maxCommas:
-		return requestBody{}, fault.New(fault.Invalid, auth.CodeInvalidInput, "body has too many values")
+		return requestBody{}, fault.New(fault.Invalid, "body has too many values").WithCode(auth.CodeInvalidInput)
 	}
 	if names := findDuplicate(newTokenReader(text)); names != nil {
 		return requestBody{}, auth.InvalidField(auth.CodeInvalidInput, fieldName(names), "occurs twice in the same object")
 	}
 	if err := json.Unmarshal(text, &b.members); err != nil {
-		return requestBody{}, fault.Wrap(fault.Invalid, auth.CodeInvalidInput, "body is not valid JSON", err)
+		return requestBody{}, fault.Wrap(fault.Invalid, "body is not valid JSON", err).WithCode(auth.CodeInvalidInput)
 	}
 	return b, nil
 }

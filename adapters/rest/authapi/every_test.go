@@ -81,22 +81,22 @@ func TestErrors(t *testing.T) {
 		code    string
 		details map[string]any
 	}{
-		{fault.New(fault.Internal, "", "internal detail"), 500, "internal_error", nil},
-		{fault.New(fault.Invalid, "", "wrong"), 400, "invalid_input", nil},
-		{fault.New(fault.Invalid, auth.CodeValidation, "wrong"), 400, "validation_error", nil},
-		{fault.New(fault.Unauthenticated, auth.CodeInvalidCredentials, "wrong"), 401, "invalid_credentials", nil},
-		{fault.New(fault.Forbidden, auth.CodeAccountLocked, "locked").WithDetail("lockoutUntil", "2026-11-21T00:00:00.000Z"), 403, "account_locked",
+		{fault.New(fault.Internal, "internal detail"), 500, "internal_error", nil},
+		{fault.New(fault.Invalid, "wrong"), 400, "invalid_input", nil},
+		{fault.New(fault.Invalid, "wrong").WithCode(auth.CodeValidation), 400, "validation_error", nil},
+		{fault.New(fault.Unauthenticated, "wrong").WithCode(auth.CodeInvalidCredentials), 401, "invalid_credentials", nil},
+		{fault.New(fault.Forbidden, "locked").WithCode(auth.CodeAccountLocked).WithDetail("lockoutUntil", "2026-11-21T00:00:00.000Z"), 403, "account_locked",
 			map[string]any{"lockoutUntil": "2026-11-21T00:00:00.000Z"}},
-		{fault.New(fault.Forbidden, "", "no"), 403, "access_denied", nil},
-		{fault.New(fault.NotFound, "", "no"), 404, "resource_not_found", nil},
-		{fault.New(fault.Conflict, "", "changed"), 409, "conflict", nil},
+		{fault.New(fault.Forbidden, "no"), 403, "access_denied", nil},
+		{fault.New(fault.NotFound, "no"), 404, "resource_not_found", nil},
+		{fault.New(fault.Conflict, "changed"), 409, "conflict", nil},
 		{
-			fault.New(fault.Exhausted, "", "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429, "rate_limit_exceeded",
+			fault.New(fault.Exhausted, "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429, "rate_limit_exceeded",
 			map[string]any{"retryAfter": 2.0},
 		},
-		{fault.New(fault.Exhausted, "", "enough").After(1500 * time.Millisecond), 429, "rate_limit_exceeded", map[string]any{"retryAfter": 2.0}},
-		{fault.New(fault.Unsupported, "", "no"), 501, "not_implemented", nil},
-		{fault.New(fault.Unavailable, "", "away"), 503, "service_unavailable", map[string]any{"retryAfter": 1.0}},
+		{fault.New(fault.Exhausted, "enough").After(1500 * time.Millisecond), 429, "rate_limit_exceeded", map[string]any{"retryAfter": 2.0}},
+		{fault.New(fault.Unsupported, "no"), 501, "not_implemented", nil},
+		{fault.New(fault.Unavailable, "away"), 503, "service_unavailable", map[string]any{"retryAfter": 1.0}},
 	} {
 		s.err = c.fault
 		a := s.call(t, "POST", "/auth/refresh", `{"refreshToken":"r"}`)

@@ -114,7 +114,7 @@ func (a *API) readCallback(c *fiber.Ctx) (string, error) {
 		return "", nil
 	}
 	if wantsXML(c) {
-		return "", fault.New(fault.Invalid, "", "callback is only allowed with json, not with xml")
+		return "", fault.New(fault.Invalid, "callback is only allowed with json, not with xml")
 	}
 	return catalogue.ParseCallback(name)
 }
@@ -129,9 +129,9 @@ func (a *API) sendUnserved(c *fiber.Ctx) error {
 	}
 	if m, ok := catalogue.Find(methods, path); ok {
 		c.Locals(methodKey{}, m.ID)
-		return fault.New(fault.Unsupported, "", "this service lists the method but does not serve it")
+		return fault.New(fault.Unsupported, "this service lists the method but does not serve it")
 	}
-	return fault.New(fault.NotFound, "", "no such method or format")
+	return fault.New(fault.NotFound, "no such method or format")
 }
 
 type methodKey struct{}

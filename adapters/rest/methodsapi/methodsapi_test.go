@@ -27,7 +27,7 @@ type stubThrottle struct{ over bool }
 
 func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
 	if scope != throttle.RegistryAddress {
-		return throttle.Verdict{}, fault.New(fault.Internal, "", "wrong scope")
+		return throttle.Verdict{}, fault.New(fault.Internal, "wrong scope")
 	}
 	return throttle.Verdict{Allowed: !l.over, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0)}, nil
 }
@@ -267,12 +267,12 @@ func TestOneClient(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	s := serve(t, configured())
-	s.err = fault.New(fault.Unavailable, "", "the database is unavailable")
+	s.err = fault.New(fault.Unavailable, "the database is unavailable")
 	if a := s.call(t, "GET", "/v2/api/methods.xml"); a.status != 503 || a.parseEnvelope(t).Status != 503 {
 		t.Errorf("database unavailable: %d %s", a.status, a.body)
 	}
 	s.err = nil
-	s.countErr = fault.New(fault.Unavailable, "", "the counter store is unavailable")
+	s.countErr = fault.New(fault.Unavailable, "the counter store is unavailable")
 	if a := s.call(t, "GET", "/v2/api/methods.json"); a.status != 200 || !strings.Contains(a.body, `"requests":null`) {
 		t.Errorf("counters unavailable: %d %s", a.status, a.body)
 	}

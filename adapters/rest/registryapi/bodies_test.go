@@ -58,7 +58,7 @@ func TestReadsHaveEntityTags(t *testing.T) {
 }
 
 func TestEntityTagsOfFailuresAndWrites(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
+	s := &registryStub{err: fault.New(fault.NotFound, "server not found")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for _, path := range readPaths() {
 		a := call(t, "GET", url+path, "", "If-None-Match", "*", "Accept-Encoding", "gzip")

@@ -137,7 +137,7 @@ func sendPreflight(c *fiber.Ctx) error {
 func pathValue(c *fiber.Ctx, param string) (string, error) {
 	value, err := url.PathUnescape(c.Params(param))
 	if err != nil || !registry.IsText(value) {
-		return "", fault.Newf(fault.Invalid, "", "%s in the path is not valid percent-encoded UTF-8 text", param)
+		return "", fault.Newf(fault.Invalid, "%s in the path is not valid percent-encoded UTF-8 text", param)
 	}
 	return strings.Clone(value), nil
 }

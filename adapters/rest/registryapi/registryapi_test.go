@@ -291,7 +291,7 @@ func TestPathsThatAreNotText(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.NotFound, "", "server not found")}
+	s := &registryStub{err: fault.New(fault.NotFound, "server not found")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for _, path := range []string{"/v0.1/servers", "/v0/servers/a%2Fb/versions", "/v0.1/servers/a%2Fb/versions/1", "/v0.1/nothing"} {
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {

@@ -63,14 +63,14 @@ func TestWrites(t *testing.T) {
 
 func TestErrorsOfWrites(t *testing.T) {
 	for want, f := range map[int]*fault.Error{
-		400: fault.New(fault.Invalid, "", "a sentence"),
-		401: fault.New(fault.Unauthenticated, "invalid_token", "a sentence"),
-		403: fault.New(fault.Forbidden, "insufficient_trust", "a sentence").WithDetail("challenge", `Bearer error="x"`),
-		404: fault.New(fault.NotFound, "", "a sentence"),
-		409: fault.New(fault.Conflict, "", "a sentence"),
-		422: fault.New(fault.Invalid, registry.CodeRules, "a sentence"),
-		501: fault.New(fault.Unsupported, "", "a sentence"),
-		503: fault.New(fault.Unavailable, "", "a sentence"),
+		400: fault.New(fault.Invalid, "a sentence"),
+		401: fault.New(fault.Unauthenticated, "a sentence").WithCode("invalid_token"),
+		403: fault.New(fault.Forbidden, "a sentence").WithCode("insufficient_trust").WithDetail("challenge", `Bearer error="x"`),
+		404: fault.New(fault.NotFound, "a sentence"),
+		409: fault.New(fault.Conflict, "a sentence"),
+		422: fault.New(fault.Invalid, "a sentence").WithCode(registry.CodeRules),
+		501: fault.New(fault.Unsupported, "a sentence"),
+		503: fault.New(fault.Unavailable, "a sentence"),
 	} {
 		for name, w := range writes() {
 			s := &registryStub{err: f}
@@ -86,7 +86,7 @@ func TestErrorsOfWrites(t *testing.T) {
 }
 
 func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.Unauthenticated, "", "no token")}
+	s := &registryStub{err: fault.New(fault.Unauthenticated, "no token")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for name, w := range writes() {
 		if name == "delete" {
@@ -103,7 +103,7 @@ func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
 }
 
 func TestWritesOffIsCheckedFirst(t *testing.T) {
-	s := &registryStub{off: true, err: fault.New(fault.Unsupported, "", "switched off")}
+	s := &registryStub{off: true, err: fault.New(fault.Unsupported, "switched off")}
 	url := serve(t, registryapi.Config{}, s, s)
 	for name, w := range writes() {
 		switchable := w.method != "PATCH"

@@ -53,7 +53,7 @@ func (s *Sender) reserve(size int) (*reservation, error) {
 		return nil, nil //nolint:nilnil // nil is an empty reservation
 	}
 	if !s.memory.TryAcquire(int64(size)) {
-		return nil, fault.Wrap(fault.Unavailable, "", "too many large responses are being sent; try again later", errMemoryInUse).After(retryTime)
+		return nil, fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later", errMemoryInUse).After(retryTime)
 	}
 	return &reservation{s.memory, size}, nil
 }

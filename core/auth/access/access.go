@@ -40,7 +40,7 @@ func NewChecker(v secrets.TokenVerifier, s authstore.Sessions, cache sessioncach
 // not available.
 func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, error) {
 	if t == "" {
-		return auth.Session{}, fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "an access token is required")
+		return auth.Session{}, fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
 	}
 	claims, err := c.tokens.Verify(ctx, t)
 	if err != nil {
@@ -117,13 +117,13 @@ func checkActive(s *auth.Session, now time.Time) error {
 	case !s.EndedAt.IsZero():
 		return errEnded()
 	case !s.Active(now):
-		return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the session has expired: sign in again")
+		return fault.New(fault.Unauthenticated, "the session has expired: sign in again").WithCode(auth.CodeTokenExpired)
 	}
 	return nil
 }
 
 func errEnded() error {
-	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the access token is not valid")
+	return fault.New(fault.Unauthenticated, "the access token is not valid").WithCode(auth.CodeInvalidToken)
 }
 
 // Require returns fault.Forbidden with code insufficient_trust when the session is below the level.

@@ -25,7 +25,7 @@ type testVerifier struct{ user auth.UserID }
 
 func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if t == "expired" {
-		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "expired")
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "expired").WithCode(auth.CodeTokenExpired)
 	}
 	return secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
 }

@@ -82,7 +82,7 @@ func TestChecksAtOnceReadOnce(t *testing.T) {
 func TestFailureOfAnotherIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startChecks(context.Background(), t, 5)
-		c.held.err = fault.New(fault.Unavailable, "", "the records are away")
+		c.held.err = fault.New(fault.Unavailable, "the records are away")
 		c.finish()
 		if !fault.Is(c.errs[0], fault.Unavailable) {
 			t.Errorf("the check whose reading failed: %v", c.errs[0])

@@ -163,7 +163,7 @@ func (s *Service) requireSession(ctx context.Context, id auth.SessionID) error {
 	case err != nil:
 		return err
 	case !session.Active(s.ports.Clock.Now()):
-		return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidToken, "the session has ended", errEnded)
+		return fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
 	}
 	return trust.Require(session.TrustLevel, auth.FullTrust)
 }

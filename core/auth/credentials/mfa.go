@@ -74,7 +74,7 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 	err := s.withLockout(ctx, caller, func() error {
 		return s.changeAccount(ctx, caller, "mfa_disable", func(a *auth.Account) error {
 			if !a.MFA.Active {
-				return fault.New(fault.Conflict, "", "no authenticator is active")
+				return fault.New(fault.Conflict, "no authenticator is active")
 			}
 			factor, err := s.secondFactor.Take(a, code, s.ports.Clock.Now())
 			switch {

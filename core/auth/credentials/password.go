@@ -78,7 +78,7 @@ func (s *Service) verifyAndReplace(
 			return ended, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "", "the password is being changed, try again in a second").After(time.Second)
+	return nil, fault.New(fault.Unavailable, "the password is being changed, try again in a second").After(time.Second)
 }
 
 // presentPasswordError returns the error for a present password that is wrong. Its cause is
@@ -99,7 +99,7 @@ func (s *Service) presentPasswordError(ctx context.Context, a *auth.Account, pre
 }
 
 func errWrongPassword(cause error) error {
-	return fault.Wrap(fault.Unauthenticated, auth.CodeInvalidCredentials, "the current password is wrong", cause)
+	return fault.Wrap(fault.Unauthenticated, "the current password is wrong", cause).WithCode(auth.CodeInvalidCredentials)
 }
 
 // replacePassword replaces the verified hash, and ends the other sessions and the pending logins.

@@ -186,7 +186,7 @@ func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.Devi
 func (s *Service) updateDevice(ctx context.Context, owner auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
 	err := s.ports.Devices.Update(ctx, id, func(d *auth.Device) error {
 		if d.UserID != owner {
-			return fault.New(fault.Forbidden, auth.CodeAccessDenied, "the device belongs to somebody else")
+			return fault.New(fault.Forbidden, "the device belongs to somebody else").WithCode(auth.CodeAccessDenied)
 		}
 		alter(d)
 		return nil

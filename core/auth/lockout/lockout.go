@@ -92,6 +92,6 @@ func (g *Guard) checkUnlocked(l *auth.Lockout, now time.Time) error {
 // Refusal returns the error for a locked subject: fault.Forbidden with code account_locked and the
 // detail lockoutUntil.
 func Refusal(until time.Time) error {
-	return fault.New(fault.Forbidden, auth.CodeAccountLocked, "the account is locked").
+	return fault.New(fault.Forbidden, "the account is locked").WithCode(auth.CodeAccountLocked).
 		WithDetail("lockoutUntil", until.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
 }

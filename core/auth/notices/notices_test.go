@@ -40,7 +40,7 @@ type failingCourier struct {
 func (c *failingCourier) Deliver(ctx context.Context, m courier.Message) error {
 	if c.hangs {
 		<-ctx.Done()
-		return fault.Wrap(fault.Unavailable, "", "away", ctx.Err())
+		return fault.Wrap(fault.Unavailable, "away", ctx.Err())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *testThrottle) Try(_ context.Context, scope throttle.Scope, key string) 
 	defer l.mu.Unlock()
 	if l.away > 0 {
 		l.away--
-		return throttle.Verdict{}, fault.New(fault.Unavailable, "", "counters are away")
+		return throttle.Verdict{}, fault.New(fault.Unavailable, "counters are away")
 	}
 	l.tries[string(scope)+"/"+key]++
 	return throttle.Verdict{Allowed: l.tries[string(scope)+"/"+key] <= l.limit}, nil
@@ -284,8 +284,8 @@ func TestDeviceOfAReplay(t *testing.T) {
 // TestRetries checks that transient errors are retried with growing delays and counted once, and
 // that other errors are not retried.
 func TestRetries(t *testing.T) {
-	away := fault.New(fault.Unavailable, courier.CodeDeliveryFailed, "away")
-	refused := fault.New(fault.Unsupported, courier.CodeUnsupportedChannel, "no such channel")
+	away := fault.New(fault.Unavailable, "away").WithCode(courier.CodeDeliveryFailed)
+	refused := fault.New(fault.Unsupported, "no such channel").WithCode(courier.CodeUnsupportedChannel)
 	for name, c := range map[string]struct {
 		failures         []error
 		countersAway     int

@@ -80,7 +80,7 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 // to nor from.
 func changeState(a *auth.Account, to, from auth.AccountState) error {
 	if a.State != to && a.State != from {
-		return fault.Newf(fault.Conflict, "", "the account is %s", a.State)
+		return fault.Newf(fault.Conflict, "the account is %s", a.State)
 	}
 	a.State = to
 	return nil

@@ -43,7 +43,7 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
 	return s.changeAccount(ctx, email, accountChange{event: auth.CredentialChange, action: "mfa_disable", after: s.dropPending, alter: func(a *auth.Account) error {
 		if len(a.MFA.Secret) == 0 {
-			return fault.New(fault.Conflict, "", "there is no authenticator")
+			return fault.New(fault.Conflict, "there is no authenticator")
 		}
 		a.MFA = auth.MFA{}
 		return nil

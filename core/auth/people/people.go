@@ -100,7 +100,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		return s.recordEvent(ctx, auth.AccountChange, "", map[string]any{"action": "add", "userId": string(a.ID)})
 	})
 	if fault.Is(err, fault.Conflict) {
-		return auth.Account{}, fault.Wrap(fault.Conflict, auth.CodeValidation, "this e-mail address has an account", err)
+		return auth.Account{}, fault.Wrap(fault.Conflict, "this e-mail address has an account", err).WithCode(auth.CodeValidation)
 	}
 	if err != nil {
 		return auth.Account{}, err

@@ -59,7 +59,7 @@ func ParseAssumption(name string) (Assumption, error) {
 	case FirstDevice, NoStepUp, AllStepUps:
 		return a, nil
 	}
-	return "", fault.Newf(fault.Invalid, auth.CodeValidation, "%q is not first-device, none or all", name)
+	return "", fault.Newf(fault.Invalid, "%q is not first-device, none or all", name).WithCode(auth.CodeValidation)
 }
 
 // Config holds how sign-ins are assessed.
@@ -97,8 +97,7 @@ const sweepEvery = 1 << 16
 // attempt only. Next returns fault.Invalid if the event is older than the one before.
 func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
 	if e.At.Before(r.last) {
-		return assess.Verdict{}, fault.Newf(fault.Invalid, auth.CodeValidation,
-			"ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano))
+		return assess.Verdict{}, fault.Newf(fault.Invalid, "ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
 	}
 	r.last, r.event = e.At, &e
 	if r.events++; r.events%sweepEvery == 0 {

@@ -16,5 +16,5 @@ func errLockedByOperator() error {
 }
 
 func errCredentials() error {
-	return fault.New(fault.Unauthenticated, auth.CodeInvalidCredentials, "e-mail address or password is wrong")
+	return fault.New(fault.Unauthenticated, "e-mail address or password is wrong").WithCode(auth.CodeInvalidCredentials)
 }

@@ -314,7 +314,7 @@ func inParallel(n int, call func() error) map[fault.Code]int {
 
 func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 	fx := newFixture(t)
-	fx.hasher.err = fault.New(fault.Unavailable, "", "busy").After(time.Second)
+	fx.hasher.err = fault.New(fault.Unavailable, "busy").After(time.Second)
 	for range 10 {
 		if _, err := fx.tryLogin(password); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("error %v, want fault.Unavailable", err)
@@ -335,7 +335,7 @@ func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 type failingAuditLog struct{ authstore.AuditLog }
 
 func (failingAuditLog) Append(context.Context, ...auth.Event) error {
-	return fault.New(fault.Unavailable, "", "the audit log is away")
+	return fault.New(fault.Unavailable, "the audit log is away")
 }
 
 // TestFailureCountsWithoutAuditLog checks that guesses are limited even if the audit log fails.

@@ -185,5 +185,5 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 }
 
 func errWrongCode() error {
-	return fault.New(fault.Unauthenticated, auth.CodeInvalidMFA, "the code is wrong, or no login waits for one: sign in again")
+	return fault.New(fault.Unauthenticated, "the code is wrong, or no login waits for one: sign in again").WithCode(auth.CodeInvalidMFA)
 }

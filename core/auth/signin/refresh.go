@@ -40,8 +40,7 @@ func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from n
 		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
 		})
-		return Result{}, fault.New(fault.Forbidden, auth.CodeAccessDenied,
-			"the refresh token was used before: all sessions were ended")
+		return Result{}, fault.New(fault.Forbidden, "the refresh token was used before: all sessions were ended").WithCode(auth.CodeAccessDenied)
 	}
 	return x.result, nil
 }
@@ -186,11 +185,11 @@ func checkRefreshable(session *auth.Session, now time.Time) error {
 	case !session.EndedAt.IsZero():
 		return errRefreshToken()
 	case !session.Active(now):
-		return fault.New(fault.Unauthenticated, auth.CodeTokenExpired, "the refresh token has expired: sign in again")
+		return fault.New(fault.Unauthenticated, "the refresh token has expired: sign in again").WithCode(auth.CodeTokenExpired)
 	}
 	return nil
 }
 
 func errRefreshToken() error {
-	return fault.New(fault.Unauthenticated, auth.CodeInvalidToken, "the refresh token is not valid")
+	return fault.New(fault.Unauthenticated, "the refresh token is not valid").WithCode(auth.CodeInvalidToken)
 }

@@ -80,7 +80,7 @@ func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginA
 			return device, false, err
 		}
 	}
-	return auth.Device{}, false, fault.New(fault.Unavailable, "", "the device is being revoked, try again").After(time.Second)
+	return auth.Device{}, false, fault.New(fault.Unavailable, "the device is being revoked, try again").After(time.Second)
 }
 
 // sessionEntries returns the audit entries of a new session (contract A-47), in the order of the

@@ -165,5 +165,5 @@ func (s *Service) deliverCode(
 			"action": ActionDeliver, "method": string(c.Method), "reason": ReasonUndelivered,
 		}))
 	})
-	return errors.Join(fault.Wrap(fault.Unavailable, "", "the code could not be delivered", cause), err)
+	return errors.Join(fault.Wrap(fault.Unavailable, "the code could not be delivered", cause), err)
 }

@@ -133,7 +133,7 @@ func auditEntry(session *auth.Session, challenge auth.ChallengeID, success bool,
 // seconds, rounded up (contract A-2).
 func errLimitReached(message string, limit uint64, wait time.Duration) error {
 	wait = max(wait, time.Second)
-	return fault.New(fault.Exhausted, auth.CodeRateLimit, message).
+	return fault.New(fault.Exhausted, message).WithCode(auth.CodeRateLimit).
 		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).WithDetail("limit", limit).After(wait)
 }
 

@@ -165,7 +165,7 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 		return s.ports.Trail.Record(ctx, newEntry(t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
-	t.refusal = fault.New(fault.Unauthenticated, auth.CodeInvalidOTP, "the code is wrong").
+	t.refusal = fault.New(fault.Unauthenticated, "the code is wrong").WithCode(auth.CodeInvalidOTP).
 		WithDetail("attemptsRemaining", remaining)
 	entries := []audit.Entry{newEntry(ReasonWrongCode)}
 	if remaining <= 0 {

@@ -117,8 +117,7 @@ func Require(have, need auth.TrustLevel) error {
 	if have < auth.Unverified { // too little for a step-up (contract A-1)
 		remedy = "sign in again, later or from a device that is known"
 	}
-	return fault.Newf(fault.Forbidden, auth.CodeInsufficientTrust,
-		"this needs a session at %s, this one is at %s: %s", need, have, remedy).
+	return fault.Newf(fault.Forbidden, "this needs a session at %s, this one is at %s: %s", need, have, remedy).WithCode(auth.CodeInsufficientTrust).
 		WithDetail("requiredTrustLevel", need.String()).
 		WithDetail("trustLevel", have.String()).
 		WithDetail("challenge", Challenge(need))

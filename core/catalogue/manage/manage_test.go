@@ -97,7 +97,7 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 // TestNoChangeWithoutRecord wants methods to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
 	first, second := method(1, "/a.{format}"), method(2, "/b.{format}")
-	log := &fakeRecorder{err: fault.New(fault.Unavailable, "", "away")}
+	log := &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
 	o, store := newOperator(t, log, first)
 	for name, err := range map[string]error{
 		"add":    o.Add(t.Context(), second),

@@ -64,7 +64,7 @@ type recorder struct {
 
 func (r *recorder) Add(_ context.Context, hits []counter.Hit, _ []uint64) error {
 	r.hits = append(r.hits, hits...)
-	return fault.New(fault.Unavailable, "", "away")
+	return fault.New(fault.Unavailable, "away")
 }
 
 func TestKeysAndFailures(t *testing.T) {

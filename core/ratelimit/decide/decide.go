@@ -98,7 +98,7 @@ func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
 	}
 	set := d.ports.Rules.Current()
 	if set == nil {
-		return nil, fault.New(fault.Unavailable, CodeNoConfiguration, "no rate limit configuration is loaded")
+		return nil, fault.New(fault.Unavailable, "no rate limit configuration is loaded").WithCode(CodeNoConfiguration)
 	}
 	return set, nil
 }
@@ -106,10 +106,10 @@ func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
 // checkRequest returns fault.Invalid for a request that breaks a rule of its form.
 func checkRequest(r *ratelimit.Request) error {
 	if r.Domain == "" {
-		return fault.New(fault.Invalid, "", "rate limit domain must not be empty")
+		return fault.New(fault.Invalid, "rate limit domain must not be empty")
 	}
 	if len(r.Descriptors) == 0 {
-		return fault.New(fault.Invalid, "", "rate limit descriptor list must not be empty")
+		return fault.New(fault.Invalid, "rate limit descriptor list must not be empty")
 	}
 	for i := range r.Descriptors {
 		if err := checkDescriptor(&r.Descriptors[i]); err != nil {
@@ -121,10 +121,10 @@ func checkRequest(r *ratelimit.Request) error {
 
 func checkDescriptor(d *ratelimit.Descriptor) error {
 	if d.Override != nil && d.Override.Unit.Window() == 0 {
-		return fault.New(fault.Invalid, "", "the unit of a limit override must be known")
+		return fault.New(fault.Invalid, "the unit of a limit override must be known")
 	}
 	if d.Hits != nil && *d.Hits > ratelimit.MaxHits {
-		return fault.Newf(fault.Invalid, "", "hits_addend of a descriptor must be at most %d", uint32(ratelimit.MaxHits))
+		return fault.Newf(fault.Invalid, "hits_addend of a descriptor must be at most %d", uint32(ratelimit.MaxHits))
 	}
 	return nil
 }

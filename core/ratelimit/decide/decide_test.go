@@ -31,7 +31,7 @@ func (r rules) Current() *ruleset.Set { return r.set }
 // failingStore is a store that always fails.
 type failingStore struct{ counter.Store }
 
-var errAway = fault.New(fault.Unavailable, "", "the counter store does not answer")
+var errAway = fault.New(fault.Unavailable, "the counter store does not answer")
 
 func (failingStore) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
 func (failingStore) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }

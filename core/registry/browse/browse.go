@@ -73,7 +73,7 @@ func (b *Browser) Version(ctx context.Context, serverName, version, includeDelet
 	}
 	record, err := b.readVersion(ctx, serverName, version, deleted)
 	if fault.Is(err, fault.NotFound) {
-		return registry.Record{}, fault.New(fault.NotFound, "", "server version not found")
+		return registry.Record{}, fault.New(fault.NotFound, "server version not found")
 	}
 	return record, err
 }
@@ -94,4 +94,4 @@ func (b *Browser) readVersion(ctx context.Context, serverName, version string, d
 	return b.servers.Version(ctx, name, exact, deleted)
 }
 
-func errNoServer() error { return fault.New(fault.NotFound, "", "server not found") }
+func errNoServer() error { return fault.New(fault.NotFound, "server not found") }

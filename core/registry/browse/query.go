@@ -154,5 +154,5 @@ func clampTime(t, least, most time.Time) time.Time {
 }
 
 func invalidParameter(parameter, problem string) error {
-	return fault.New(fault.Invalid, "", parameter+" "+problem)
+	return fault.New(fault.Invalid, parameter+" "+problem)
 }

@@ -64,7 +64,7 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 
 // TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
-	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "", "away")}
+	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
 	store := records.NewGrants(db)
 	o := grants.New(grants.Ports{Transactions: db, Grants: store, Recorder: trail})
 	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {

@@ -71,9 +71,9 @@ func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, s
 	case granted:
 		return p.ports.Authority.RequireTrust(ctx, c)
 	case bad != nil:
-		return fault.Newf(fault.Forbidden, "", "you have no %s permission on this registry", joinActions(actions))
+		return fault.Newf(fault.Forbidden, "you have no %s permission on this registry", joinActions(actions))
 	}
-	return fault.Newf(fault.Forbidden, "", "you have no %s permission for %s", joinActions(actions), name)
+	return fault.Newf(fault.Forbidden, "you have no %s permission for %s", joinActions(actions), name)
 }
 
 // joinActions returns the actions joined by "or".

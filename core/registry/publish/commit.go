@@ -111,7 +111,7 @@ func changesOf(l *registry.Lineage, doc *registry.Document) []registrystore.Chan
 // must have a document.
 func internalIfNotFound(err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(fault.Internal, "", "a version that was locked for a change has no document", err)
+		return fault.Wrap(fault.Internal, "a version that was locked for a change has no document", err)
 	}
 	return err
 }

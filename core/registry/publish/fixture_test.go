@@ -129,7 +129,7 @@ func (r *runner) Atomically(ctx context.Context, do func(context.Context) error)
 				return err
 			}
 			if !last {
-				return fault.New(fault.Unavailable, "", "run again")
+				return fault.New(fault.Unavailable, "run again")
 			}
 			return r.atEnd
 		})
@@ -159,12 +159,12 @@ func (l *fakeAuthority) Identify(_ context.Context, token string) (authority.Cal
 	case "stranger":
 		return authority.Caller{UserID: "eve", SessionID: "s3", TrustLevel: "FULL_TRUST"}, nil
 	}
-	return authority.Caller{}, fault.New(fault.Unauthenticated, "", "no such token")
+	return authority.Caller{}, fault.New(fault.Unauthenticated, "no such token")
 }
 
 func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) error {
 	if c.TrustLevel != "FULL_TRUST" {
-		return fault.New(fault.Forbidden, "", "step up first").WithDetail("challenge", "Bearer")
+		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func ParseChecks(s string) (Checks, error) {
 	case "off":
 		return ChecksOff, nil
 	}
-	return 0, fault.Newf(fault.Invalid, "", "package checks must be enforce, warn or off, not %q", s)
+	return 0, fault.Newf(fault.Invalid, "package checks must be enforce, warn or off, not %q", s)
 }
 
 // failedCheck is the failed check of one package.
@@ -102,7 +102,7 @@ func (p *Publisher) checkEachPackage(ctx context.Context, doc registry.Document)
 // checker, or fault.Unsupported without a checker.
 func (p *Publisher) checkPackage(ctx context.Context, name registry.Name, ref registry.PackageRef) error {
 	if p.ports.Ownership == nil {
-		return fault.Newf(fault.Unsupported, ownership.CodeUnsupportedType, "registryType %q cannot be checked: this registry has no checkers", ref.RegistryType)
+		return fault.Newf(fault.Unsupported, "registryType %q cannot be checked: this registry has no checkers", ref.RegistryType).WithCode(ownership.CodeUnsupportedType)
 	}
 	return p.ports.Ownership.Check(ctx, ownership.Claim{
 		ServerName:      name.String(),
@@ -131,7 +131,7 @@ func packagesError(findings []failedCheck) error {
 		}
 	}
 	if len(refused) > 0 {
-		return fault.New(fault.Invalid, registry.CodeRules, "package check failed: "+describeChecks(refused))
+		return fault.New(fault.Invalid, "package check failed: "+describeChecks(refused)).WithCode(registry.CodeRules)
 	}
 	return unavailable
 }
@@ -142,7 +142,7 @@ func packagesError(findings []failedCheck) error {
 func checkUnavailable(f failedCheck) error {
 	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, publicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
-	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, sentence, cause.Err).After(cause.RetryAfter)
+	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).After(cause.RetryAfter)
 }
 
 func firstOf(a, b error) error {

@@ -16,10 +16,10 @@ import (
 )
 
 var (
-	notOwned = fault.New(fault.Invalid, ownership.CodeNotOwned, "does not claim the server")
-	noPlugin = fault.New(fault.Unsupported, ownership.CodeUnsupportedType, "types are npm")
-	away     = fault.New(fault.Unavailable, ownership.CodeCheckFailed, "answered 503").After(7 * time.Second)
-	defect   = fault.New(fault.Internal, "", "nil map")
+	notOwned = fault.New(fault.Invalid, "does not claim the server").WithCode(ownership.CodeNotOwned)
+	noPlugin = fault.New(fault.Unsupported, "types are npm").WithCode(ownership.CodeUnsupportedType)
+	away     = fault.New(fault.Unavailable, "answered 503").WithCode(ownership.CodeCheckFailed).After(7 * time.Second)
+	defect   = fault.New(fault.Internal, "nil map")
 )
 
 func TestPackageChecks(t *testing.T) {
@@ -103,7 +103,7 @@ func (stalledChecker) Check(ctx context.Context, _ ownership.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	<-ctx.Done()
-	return fault.Wrap(fault.Unavailable, ownership.CodeCheckFailed, "no answer", ctx.Err())
+	return fault.Wrap(fault.Unavailable, "no answer", ctx.Err()).WithCode(ownership.CodeCheckFailed)
 }
 
 func (stalledChecker) Types() []string { return []string{"npm"} }

@@ -295,19 +295,19 @@ func (t Target) nameAndVersion() (registry.Name, registry.Version, error) {
 func (t Target) checkSameVersion(draft registry.Draft) error {
 	switch {
 	case draft.Name() != t.Name:
-		return fault.New(fault.Invalid, "", "name in the body must equal the server name in the path")
+		return fault.New(fault.Invalid, "name in the body must equal the server name in the path")
 	case draft.Version() != t.Version:
-		return fault.New(fault.Invalid, "", "version in the body must equal the version in the path")
+		return fault.New(fault.Invalid, "version in the body must equal the version in the path")
 	}
 	return nil
 }
 
 func errWritesOff(what string) error {
-	return fault.Newf(fault.Unsupported, "", "%s is switched off on this registry", what)
+	return fault.Newf(fault.Unsupported, "%s is switched off on this registry", what)
 }
 
 func errStale() error {
-	return fault.New(fault.Stale, "", "the precondition in If-Match or If-None-Match failed: the version or list in the registry has changed; read it again")
+	return fault.New(fault.Stale, "the precondition in If-Match or If-None-Match failed: the version or list in the registry has changed; read it again")
 }
 
-func errNotFound() error { return fault.New(fault.NotFound, "", "server version not found") }
+func errNotFound() error { return fault.New(fault.NotFound, "server version not found") }

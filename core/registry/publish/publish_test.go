@@ -295,7 +295,7 @@ func TestRemoteURLBelongsToOneServer(t *testing.T) {
 func TestAuditAndChangeGoTogether(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publish.Config{}, registry.ActionPublish)
-	away := fault.New(fault.Unavailable, "", "the database is away")
+	away := fault.New(fault.Unavailable, "the database is away")
 	w.runner.atEnd = away
 	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !errors.Is(err, away) {
 		t.Errorf("a commit that fails = %v, want its error", err)

@@ -69,7 +69,7 @@ func (p *Publisher) updateAllStatuses(
 	}
 	name, err := registry.ParseName(serverName)
 	if err != nil {
-		return browse.History{}, fault.New(fault.NotFound, "", "server not found")
+		return browse.History{}, fault.New(fault.NotFound, "server not found")
 	}
 	decide := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
 		return l.SetStatusAll(update, now)

@@ -45,9 +45,9 @@ func checkTime(name string, t, now time.Time) error {
 	case t.IsZero():
 		return nil
 	case t.Before(time.Unix(0, 0)):
-		return fault.Newf(fault.Invalid, "", "%s is before 1970", name)
+		return fault.Newf(fault.Invalid, "%s is before 1970", name)
 	case t.After(now.Add(clockSkew)):
-		return fault.Newf(fault.Invalid, "", "%s is in the future", name)
+		return fault.Newf(fault.Invalid, "%s is in the future", name)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ type runner struct {
 	failAt int
 }
 
-var errAway = fault.New(fault.Unavailable, "", "the database is away")
+var errAway = fault.New(fault.Unavailable, "the database is away")
 
 func (r *runner) Atomically(ctx context.Context, do func(context.Context) error) error {
 	if r.n++; r.n == r.failAt {

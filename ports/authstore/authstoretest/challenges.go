@@ -130,7 +130,7 @@ func passesOnce(t *testing.T, s Stores) {
 	recordtest.WantOne(t, recordtest.Parallel(20, func(int) error {
 		return s.Challenges.Update(t.Context(), c.ID, func(p *auth.Challenge) error {
 			if p.State != auth.ChallengeOpen {
-				return fault.New(fault.Conflict, "", "passed before")
+				return fault.New(fault.Conflict, "passed before")
 			}
 			p.State = auth.ChallengePassed
 			return nil
