@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 func (s *server) signal(signal syscall.Signal) {
@@ -94,7 +95,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 		t.Errorf("Ping: %v, want fault.Unavailable", err)
 	}
 	s.thaw()
-	waitUntil(t, "a counted hit after the server continues", func() bool {
+	await.Until(t, patience, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -106,11 +107,11 @@ func TestPingDetectsDeadStore(t *testing.T) {
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := openClient(t, cfg)
-	waitUntil(t, "a connection", c.Connected)
+	await.Until(t, patience, "a connection", c.Connected)
 	s.freeze()
-	waitUntil(t, "the client lost its connection", func() bool { return !c.Connected() })
+	await.Until(t, patience, "the client lost its connection", func() bool { return !c.Connected() })
 	s.thaw()
-	waitUntil(t, "the client connected again", c.Connected)
+	await.Until(t, patience, "the client connected again", c.Connected)
 }
 
 // TestManyCallsWithoutAnswer checks that all calls fail with fault.Unavailable if there are more
@@ -139,7 +140,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 		t.Errorf("calls without an answer took longer than %v", patience)
 	}
 	s.thaw()
-	waitUntil(t, "a counted hit after the server continues", func() bool {
+	await.Until(t, patience, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil
 	})
@@ -181,7 +182,7 @@ func TestOneUnreachableNode(t *testing.T) {
 		t.Errorf("with one node of two: Ping %v, connected %t", err, c.Connected())
 	}
 	stays.kill()
-	waitUntil(t, "an error of Ping while all nodes are stopped", func() bool {
+	await.Until(t, patience, "an error of Ping while all nodes are stopped", func() bool {
 		return !c.Connected() && fault.Is(c.Ping(t.Context()), fault.Unavailable)
 	})
 }
@@ -196,8 +197,8 @@ func TestRestartedServerIsFoundAtOnce(t *testing.T) {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.kill()
-		waitUntil(t, "the client lost its connection", func() bool { return !c.Connected() })
+		await.Until(t, patience, "the client lost its connection", func() bool { return !c.Connected() })
 		s.start()
-		waitUntil(t, "the client connected again", c.Connected)
+		await.Until(t, patience, "the client connected again", c.Connected)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // patience is how long a test waits for an event before it fails.
@@ -50,17 +51,6 @@ func openClient(t testing.TB, cfg memcached.Config) *memcached.Client {
 	}
 	t.Cleanup(end)
 	return c
-}
-
-// waitUntil waits until holds returns true.
-func waitUntil(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within %v", what, patience)
 }
 
 func freePort(t testing.TB) string {
@@ -105,7 +95,7 @@ func (s *server) start() *server {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.kill)
-	waitUntil(s.t, "a server that answers", func() bool {
+	await.Until(s.t, patience, "a server that answers", func() bool {
 		answer, err := s.runCommands("version\r\n")
 		return err == nil && strings.HasPrefix(answer, "VERSION")
 	})

@@ -22,6 +22,7 @@ import (
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 func TestCourierContract(t *testing.T) {
@@ -73,7 +74,7 @@ func TestCodeReachesLogAndFile(t *testing.T) {
 	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" || line["recipient"] != "+15550100" {
 		t.Errorf("file has %q (%v)", text, err)
 	}
-	waitUntil(t, "code in the service log", func() bool {
+	await.Until(t, patience, "code in the service log", func() bool {
 		return strings.Contains(out.String(), `"code":"042917"`) && strings.Contains(out.String(), `"level":"info"`)
 	})
 }
@@ -97,7 +98,7 @@ func startTestCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhos
 // wantRecovery checks that the plugin runs again as another process, and delivers.
 func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
 	t.Helper()
-	waitUntil(t, "another process", func() bool {
+	await.Until(t, patience, "another process", func() bool {
 		s := onlyStatus(t, host)
 		return s.State == pluginhost.Running && s.PID != was
 	})
@@ -107,7 +108,7 @@ func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, wa
 	if s := onlyStatus(t, host); s.Restarts < 1 || s.LastError == "" {
 		t.Errorf("status = %+v, want a restart and its reason", s)
 	}
-	waitUntil(t, "end of the process before", func() bool { return hasEnded(was) })
+	await.Until(t, patience, "end of the process before", func() bool { return hasEnded(was) })
 }
 
 func TestUnavailableWhenTheProcessEnds(t *testing.T) {
@@ -165,7 +166,7 @@ func TestCallsThatOverrunGetThePluginReplaced(t *testing.T) {
 			t.Errorf("Deliver = %v, want a fault of kind Unavailable for the deadline", err)
 		}
 	}
-	waitUntil(t, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
+	await.Until(t, patience, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
 	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "exceeded") {
 		t.Errorf("last error = %q", s.LastError)
 	}
@@ -212,7 +213,7 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 				}
 			}
 			before := checks.Load()
-			waitUntil(t, "two more health checks", func() bool { return checks.Load() > before+2 })
+			await.Until(t, patience, "two more health checks", func() bool { return checks.Load() > before+2 })
 			if s := onlyStatus(t, host); s.PID != pid || s.LastError != "" {
 				t.Errorf("status = %+v, want process %d", s, pid)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // Environment variables: binaries is the folder of the plugins that are built for the tests. If
@@ -134,19 +135,10 @@ func openTestPlugin(t *testing.T, mode, name string, change func(*pluginhost.Con
 	return openHost(t, cfg, discardLog())
 }
 
-func unchangedConfig(*pluginhost.Config) {}
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
 
-// waitUntil polls until done returns true, and fails the test after 30 seconds.
-func waitUntil(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s in vain for: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
+func unchangedConfig(*pluginhost.Config) {}
 
 // hasEnded reports whether the process has ended, reaped or not.
 func hasEnded(pid int) bool {
@@ -171,7 +163,7 @@ func freezeProcess(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "stop of every thread", func() bool {
+	await.Until(t, patience, "stop of every thread", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil || len(threads) == 0 {
 			return false

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // metricValue returns the value of a metric of a plugin, with an outcome if it is not empty, or the
@@ -108,7 +109,7 @@ func TestStatesAreShown(t *testing.T) {
 			t.Errorf("%s is up: %v, want %v", name, got, want)
 		}
 	}
-	waitUntil(t, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
+	await.Until(t, patience, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
 	if got := metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
 		t.Errorf("a sound plugin restarted %v times", got)
 	}

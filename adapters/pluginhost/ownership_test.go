@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 func newClaim(registryType, identifier string) ownership.Claim {
@@ -82,7 +83,7 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	killPID(t, onlyStatus(t, host).PID)
-	waitUntil(t, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
+	await.Until(t, patience, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
 	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}

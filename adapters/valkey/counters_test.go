@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -61,7 +62,7 @@ func TestCountersContractOnCluster(t *testing.T) {
 	nodes := a.Address + "," + b.Address
 	cfg := newConfig(nodes)
 	cfg.Type = valkey.Cluster
-	eventually(t, "a cluster that takes writes on both nodes", func() bool {
+	await.Until(t, patience, "a cluster that takes writes on both nodes", func() bool {
 		return strings.HasPrefix(a.SendLine("SET b 1"), "+OK") && strings.HasPrefix(b.SendLine("SET a 1"), "+OK")
 	})
 	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
@@ -195,11 +196,11 @@ func TestIdleStoreIsProbed(t *testing.T) {
 			if err := away.begin(s); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the word that the store is away", func() bool { return !c.Connected() })
+			await.Until(t, patience, "the word that the store is away", func() bool { return !c.Connected() })
 			if err := away.end(s); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the word that the store is back", c.Connected)
+			await.Until(t, patience, "the word that the store is back", c.Connected)
 		})
 	}
 }
@@ -221,7 +222,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 	if c.Connected() {
 		t.Error("Connected is true after 30 calls without an answer")
 	}
-	eventually(t, "counting after the pause", func() bool {
+	await.Until(t, patience, "counting after the pause", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -286,14 +287,14 @@ func TestSentinelFailover(t *testing.T) {
 	cfg := newConfig("main, " + watch.Address)
 	cfg.Type = valkey.Sentinel
 	c := open(t, cfg)
-	eventually(t, "counting on the first master", func() bool {
+	await.Until(t, patience, "counting on the first master", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})
-	eventually(t, "a replica that the sentinel knows", func() bool {
+	await.Until(t, patience, "a replica that the sentinel knows", func() bool {
 		return strings.HasPrefix(watch.SendLine("SENTINEL FAILOVER main"), "+OK")
 	})
-	eventually(t, "counting on the second master", func() bool {
+	await.Until(t, patience, "counting on the second master", func() bool {
 		_, err := add(t, c, newMinuteHit("after"))
 		return err == nil && strings.HasPrefix(replica.SendLine("EXISTS after"), ":1")
 	})
@@ -324,7 +325,7 @@ func TestServerThatBecameReplica(t *testing.T) {
 	host, port, _ := net.SplitHostPort(next.Address)
 	old.mustRun("REPLICAOF " + host + " " + port)
 	r.target.Store(&next.Address)
-	eventually(t, "counting on the new master", func() bool {
+	await.Until(t, patience, "counting on the new master", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})

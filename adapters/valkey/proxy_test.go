@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -49,7 +50,7 @@ func TestProxies(t *testing.T) {
 			}
 			t.Cleanup(end)
 			session := auth.Session{ID: auth.SessionID(newKeys()("session"))}
-			eventually(t, "a copy of a session", func() bool {
+			await.Until(t, patience, "a copy of a session", func() bool {
 				cache.Put(t.Context(), session, clock.Now())
 				_, found := cache.Get(t.Context(), session.ID)
 				return found

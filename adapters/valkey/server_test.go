@@ -50,17 +50,6 @@ func open(t testing.TB, cfg valkey.Config) *valkey.Client {
 	return c
 }
 
-// eventually waits until holds returns true.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within %v", what, patience)
-}
-
 // server is a server of one test.
 type server struct {
 	*instance.Valkey

@@ -12,6 +12,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	valkey "github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -44,7 +45,7 @@ func startCluster(t *testing.T) []*node {
 		host, port := n.HostPort()
 		failOnError(t, nodes[0].MustSend("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
 	}
-	awaitTrue(t, "a cluster of which every node knows all slots", func() bool {
+	await.Until(t, patience, "a cluster of which every node knows all slots", func() bool {
 		for _, n := range nodes {
 			info := n.runCommand(t, "CLUSTER", "INFO")
 			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_slots_ok:16384") {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -124,7 +125,7 @@ func TestDatabaseAway(t *testing.T) {
 			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
 			failOnError(t, c.away(on))
 			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
-			awaitTrue(t, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			await.Until(t, patience, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
 			doWithin(t, "one after the other", soon, func() {
 				for range crowd {
 					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
@@ -134,7 +135,7 @@ func TestDatabaseAway(t *testing.T) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
 			failOnError(t, c.back(on))
-			awaitTrue(t, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
+			await.Until(t, patience, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
 			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
 			for _, line := range []string{"the database does not answer", "the database answers again"} {
 				if n := strings.Count(s.Log(), line); n == 0 {

@@ -8,6 +8,8 @@ import (
 	_ "google.golang.org/grpc/health" // lets the clients watch the servers' health
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // watchful makes a client choose among the servers that report themselves healthy.
@@ -23,7 +25,7 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 	servers.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: going.GRPC}, {Addr: staying.GRPC}}})
 	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
 	l := startLoad(t, conns, func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
-	awaitTrue(t, "calls on both instances", func() bool {
+	await.Until(t, patience, "calls on both instances", func() bool {
 		const calls = "ratelimit_server.ShouldRateLimit.total_requests"
 		return going.readStat(calls) > enough && staying.readStat(calls) > enough
 	})
@@ -45,7 +47,7 @@ func TestStopsWithOneInstance(t *testing.T) {
 	l.resetTally()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Stop() }()
-	awaitTrue(t, "health reports the drain", func() bool {
+	await.Until(t, patience, "health reports the drain", func() bool {
 		healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == 503
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // The limits of two configurations. In each, the second limit is the first plus one, so that a
@@ -129,7 +130,7 @@ func TestFilesReloadUnderLoad(t *testing.T) {
 	replace := func(limit int) {
 		before := loads()
 		s.writeRules("rules.yaml", file(limit))
-		awaitTrue(t, "a reload", func() bool { return loads() > before })
+		await.Until(t, patience, "a reload", func() bool { return loads() > before })
 	}
 	replace(firstLimit)
 	before := s.liveHeap()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -76,7 +77,7 @@ func startService(t *testing.T, environ ...string) *service {
 	}
 	s.Instance = process
 	t.Cleanup(s.stop)
-	awaitTrue(t, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
+	await.Until(t, patience, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
 	return s
 }
 
@@ -157,17 +158,6 @@ func (s *service) wantQuickCalls() {
 	if all == 0 || quick != all {
 		s.t.Errorf("%d of %d calls took longer than %s s", all-quick, all, atMost)
 	}
-}
-
-// awaitTrue waits until a condition is true.
-func awaitTrue(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within %v", what, patience)
 }
 
 // newValkey returns a server that is not started yet. It skips the test if valkey-server is not

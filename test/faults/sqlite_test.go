@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver of the service's database file
+
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // openFile opens the service's database file, as another program would.
@@ -71,11 +73,11 @@ func TestDiskFull(t *testing.T) {
 			return status == want
 		}
 	}
-	awaitTrue(t, "ready", ready(http.StatusOK))
+	await.Until(t, patience, "ready", ready(http.StatusOK))
 	filler := fillDisk(t, dir)
 
-	awaitTrue(t, "/ready that says so", ready(http.StatusServiceUnavailable))
-	awaitTrue(t, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
+	await.Until(t, patience, "/ready that says so", ready(http.StatusServiceUnavailable))
+	await.Until(t, patience, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
 	wantReads := func(what string) {
 		t.Helper()
 		s.wantAll(what, s.callInParallel(serversPath, 4), http.StatusOK)
@@ -92,7 +94,7 @@ func TestDiskFull(t *testing.T) {
 	wantReads("started on a full disk")
 
 	failOnError(t, os.Remove(filler))
-	awaitTrue(t, "ready with room", ready(http.StatusOK))
+	await.Until(t, patience, "ready with room", ready(http.StatusOK))
 	s.wantAll("writes with room", s.failLogins(4), http.StatusUnauthorized)
 	wantReads("with room")
 }

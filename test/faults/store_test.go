@@ -8,6 +8,7 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -64,11 +65,11 @@ func (o *outage) runOutage(name string, begin, end func() error) {
 	before := o.readStat(o.mode.statistic)
 	failOnError(o.t, begin())
 	o.load.resetTally()
-	awaitTrue(o.t, "answers of the failure mode", func() bool { return o.readStat(o.mode.statistic) >= before+enough })
+	await.Until(o.t, patience, "answers of the failure mode", func() bool { return o.readStat(o.mode.statistic) >= before+enough })
 	o.checkDuring(name)
 	failOnError(o.t, end())
 	o.load.awaitOutcomes(enough, counted)
-	awaitTrue(o.t, "calls that are counted in the store", func() bool {
+	await.Until(o.t, patience, "calls that are counted in the store", func() bool {
 		before := o.readStat("ratelimit.service.call.should_rate_limit.store_error")
 		o.load.awaitOutcomes(enough, counted)
 		return o.readStat("ratelimit.service.call.should_rate_limit.store_error") == before
@@ -98,7 +99,7 @@ func (o *outage) checkDuring(name string) {
 // wantHealth checks the health over HTTP and over gRPC.
 func (o *outage) wantHealth(want int) {
 	o.t.Helper()
-	awaitTrue(o.t, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
+	await.Until(o.t, patience, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
 		_, state := getPage(o.t, "http://"+o.API+"/ready")
 		healthy, _ := getPage(o.t, "http://"+o.RateLimitHTTP+"/healthcheck")
 		return healthy == want && strings.Contains(state, `"counters":"ok"`) == (want == http.StatusOK)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // deviceEntry is a device in a response of the API.
@@ -109,7 +110,7 @@ func revokeTwice(t *testing.T, s *fixture.Service, by, of *fixture.Person, devic
 // for less than a second.
 func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
-	fixture.Await(t, "the end of a session", func() bool {
+	await.Until(t, fixture.Patience, "the end of a session", func() bool {
 		return apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).Status != http.StatusOK
 	})
 	apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // writeKey adds a signing key to a folder atomically.
@@ -97,7 +98,7 @@ func TestKeyRotation(t *testing.T) {
 
 		writeKey(t, dir, "2026-02.pem")
 		for _, s := range on {
-			fixture.Await(t, "a token of the new key", func() bool {
+			await.Until(t, fixture.Patience, "a token of the new key", func() bool {
 				refreshTokens(t, late, s)
 				return readKeyID(t, on[0], late.AccessToken) != first
 			})

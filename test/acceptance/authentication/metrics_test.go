@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // TestMetricsOfSignIn checks that each event of sign-in counts in its metrics and in no others.
@@ -33,7 +34,7 @@ func TestMetricsOfSignIn(t *testing.T) {
 			signIn(fixture.Password).WantStatus(t, http.StatusForbidden)
 		}, "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total account_locked",
 			"password_hashes_total done", "password_hashes_total done", "password_hashes_total done", "lockouts_total")
-		fixture.Await(t, "notices of the device, the replay and the lock", func() bool { return s.Metric("tollgate_notices_total", "outcome", "sent") == 3 })
+		await.Until(t, fixture.Patience, "notices of the device, the replay and the lock", func() bool { return s.Metric("tollgate_notices_total", "outcome", "sent") == 3 })
 	})
 }
 

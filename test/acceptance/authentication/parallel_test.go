@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // countOutcomes returns the number of responses by status and code.
@@ -175,7 +176,7 @@ func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.
 func wantRefusedSoon(t *testing.T, s *fixture.Service, p *fixture.Person, how string) {
 	t.Helper()
 	latest := time.Now().Add(time.Second)
-	fixture.Await(t, "the end of a session: "+how, func() bool {
+	await.Until(t, fixture.Patience, "the end of a session: "+how, func() bool {
 		began := time.Now()
 		a := apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...)
 		if a.Status == http.StatusOK && began.After(latest) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
@@ -81,7 +82,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	files.Write(t, second)
-	fixture.Await(t, "the new certificate is served", func() bool {
+	await.Until(t, fixture.Patience, "the new certificate is served", func() bool {
 		r, err := newTLSClient(second).Get(api + "/health")
 		if err != nil {
 			return false

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -55,7 +56,7 @@ func TestRateLimitConnectionAge(t *testing.T) {
 		if err := callOnce(t, conn); err != nil {
 			t.Fatal(err)
 		}
-		fixture.Await(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
+		await.Until(t, fixture.Patience, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
 	}
 }
 
@@ -96,7 +97,7 @@ func TestRateLimitMutualTLS(t *testing.T) {
 		t.Error("served without TLS")
 	}
 	serve(second)
-	fixture.Await(t, "the new certificate is served", func() bool { return as(second, proxy) == nil })
+	await.Until(t, fixture.Patience, "the new certificate is served", func() bool { return as(second, proxy) == nil })
 }
 
 // TestRateLimitJitter reads the time to live of a counter in Valkey. It is an hour, plus one second

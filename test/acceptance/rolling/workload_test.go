@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 const (
@@ -108,7 +109,7 @@ func (c *workload) recordStep(kind string, err error) {
 func (c *workload) awaitWork(t *testing.T, members ...*member) {
 	t.Helper()
 	before := c.countDone()
-	fixture.Await(t, "work of every kind", func() bool {
+	await.Until(t, fixture.Patience, "work of every kind", func() bool {
 		for kind, done := range c.countDone() {
 			if done < before[kind]+minSteps {
 				return false
@@ -117,7 +118,7 @@ func (c *workload) awaitWork(t *testing.T, members ...*member) {
 		return true
 	})
 	for _, m := range members {
-		fixture.Await(t, "work of an instance", func() bool { return m.countDecisions(t) >= minSteps })
+		await.Until(t, fixture.Patience, "work of an instance", func() bool { return m.countDecisions(t) >= minSteps })
 	}
 }
 
