@@ -58,9 +58,11 @@ postgres_create() {
 
 initdb_in_order() { (cd "$workdir/postgres" && "${postgres_as[@]}" "$postgres_bin/initdb" "$@"); }
 
+# postgres_start starts the server without fsync: its data need not survive the machine, only a killed process.
 postgres_start() {
   launch postgres INT env -C "$workdir/postgres" "${postgres_as[@]}" "$postgres_bin/postgres" -D "$workdir/postgres/data" \
-    -c "port=$1" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$workdir/postgres" -c max_connections=300
+    -c "port=$1" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$workdir/postgres" -c max_connections=300 \
+    -c fsync=off -c synchronous_commit=off -c full_page_writes=off
 }
 
 # postgres_answers reports whether a login succeeds. An open port is not enough: while the server starts, it refuses logins.
