@@ -214,6 +214,8 @@ func (m *managedClient) callWithRetries(ctx context.Context, at route, fn func(c
 		switch {
 		case isConnectionLost(err) && !at.noRetry && lostConnections < maxConnections:
 			lostConnections++
+		case isEndOfOtherCall(err) && !at.noPartialRetry && lostConnections < maxConnections:
+			lostConnections++
 		case isSlotMoving(err) && !at.noPartialRetry: // a command with this error was not executed
 			wait.For(ctx, slotMoveDelay)
 		default:
@@ -266,6 +268,13 @@ func serverError(err error) (*valkey.ValkeyError, bool) {
 func isConnectionLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, valkey.ErrClosing)
+}
+
+// isEndOfOtherCall reports whether a call that has not ended itself got the error of a context.
+// Calls share the making of a connection: when the caller that began it gives up, the client
+// returns that caller's error to all who waited for it. None of their commands was sent.
+func isEndOfOtherCall(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // isSlotMoving reports whether a cluster slot is moving from one node to another. For a moment the
