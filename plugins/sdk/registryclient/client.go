@@ -10,11 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/plugins/publicdial"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
 // Timeout is the time limit of a whole check (contract R-60).
 const Timeout = 10 * time.Second
+
+// dialTimeout is the time limit of one attempt to connect.
+const dialTimeout = 5 * time.Second
 
 // deadlineMargin is the time between the end of a check and the host's deadline, so that the result
 // still arrives.
@@ -66,7 +70,7 @@ func Open(config Config) (*Client, error) {
 			c.defaultRegistry = c.findRegistry(at)
 		}
 	}
-	c.guarded = withProxies(newGuardedDial(), find, isPublicHost)
+	c.guarded = withProxies(publicdial.New(publicdial.Config{Timeout: dialTimeout}), find, isPublicHost)
 	c.unguarded = withProxies((&net.Dialer{Timeout: dialTimeout}).DialContext, find, allowAnyHost)
 	return c, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tollgate-dev/tollgate/plugins/publicdial"
 )
 
 // proxyFinder returns the proxy for a URL, or nil for a direct connection.
@@ -77,7 +79,7 @@ func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case proxy == nil:
 		return p.direct.RoundTrip(r) //nolint:wrapcheck // a RoundTripper returns the error of its transport
 	case !p.reachable(r.URL.Hostname()):
-		return nil, &privateAddressError{address: r.URL.Host}
+		return nil, &publicdial.RefusedError{Address: r.URL.Host}
 	}
 	return p.through.RoundTrip(r) //nolint:wrapcheck // a RoundTripper returns the error of its transport
 }
@@ -90,7 +92,7 @@ func allowAnyHost(string) bool { return true }
 func isPublicHost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if address, err := netip.ParseAddr(host); err == nil {
-		return isPublic(address)
+		return publicdial.IsPublic(address)
 	}
 	labels := strings.Split(host, ".")
 	top := labels[len(labels)-1]

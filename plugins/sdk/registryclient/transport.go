@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/plugins/publicdial"
 )
 
 // userAgent is sent with each request because some registries refuse requests without one.
@@ -175,7 +177,7 @@ func (b *Base) requestError(ctx context.Context, err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	if refused := (*privateAddressError)(nil); errors.As(err, &refused) {
+	if refused := (*publicdial.RefusedError)(nil); errors.As(err, &refused) {
 		return &Error{Reason: ForbiddenAddress, Host: b.registry.url.Host, Err: err}
 	}
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {

@@ -1,43 +1,12 @@
-package registryclient
+package publicdial
 
-import (
-	"context"
-	"fmt"
-	"net"
-	"net/netip"
-	"syscall"
-	"time"
-)
+import "net/netip"
 
-// dialTimeout is the time limit of one attempt to connect.
-const dialTimeout = 5 * time.Second
-
-// privateAddressError is the error of a connection to an address that is not public.
-type privateAddressError struct{ address string }
-
-func (e *privateAddressError) Error() string {
-	return fmt.Sprintf("address %s is not public", e.address)
-}
-
-// newGuardedDial returns a dial function that connects only to public addresses. It checks the
-// address after the name is resolved, immediately before it connects, so that a name whose address
-// changes between two lookups cannot bypass the check.
-func newGuardedDial() func(context.Context, string, string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || !isPublic(at.Addr()) {
-			return &privateAddressError{address: address}
-		}
-		return nil
-	}}
-	return dialer.DialContext
-}
-
-// isPublic reports whether a is an address of the public internet. It returns false for private,
+// IsPublic reports whether a is an address of the public internet. It returns false for private,
 // loopback, link-local and multicast addresses (contract R-59), and for other addresses that lead
 // into an internal network. An address that is mapped from IPv4 counts as the IPv4 address.
 // Addresses that contain an IPv4 address in another form (NAT64, 6to4, Teredo) are not public.
-func isPublic(a netip.Addr) bool {
+func IsPublic(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false
 	}

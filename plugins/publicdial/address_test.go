@@ -1,4 +1,4 @@
-package registryclient
+package publicdial
 
 import (
 	"net/netip"
@@ -20,11 +20,11 @@ func TestPublic(t *testing.T) {
 		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:169.254.169.254": false, "::127.0.0.1": false,
 		"64:ff9b::7f00:1": false, "64:ff9b::101:101": false, "64:ff9b:1::1": false, "2002:7f00:1::1": false, "2001:0:1::1": false,
 	} {
-		if got := isPublic(netip.MustParseAddr(address)); got != want {
+		if got := IsPublic(netip.MustParseAddr(address)); got != want {
 			t.Errorf("public(%s) = %t, want %t", address, got, want)
 		}
 	}
-	if isPublic(netip.Addr{}) {
+	if IsPublic(netip.Addr{}) {
 		t.Error("the zero address is public")
 	}
 }
