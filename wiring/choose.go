@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -33,10 +34,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -177,21 +180,41 @@ type throttleStores struct {
 	RateLimit settings.RateLimit
 }
 
-// chooseThrottle returns the limits of the API. While the store is unavailable, they are counted in
-// the process if KVSTORE_FAILURE_MODE is open or local.
+// chooseThrottle returns the limits of the API. In a store that instances share, requests to the
+// registry are counted in shares, and all others one by one. While that store is unavailable, all
+// are counted in the process if KVSTORE_FAILURE_MODE is open or local.
 func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
-	t, err := inprocess.NewThrottle(cfg, s.Store, c)
+	exact, err := inprocess.NewThrottle(cfg, s.Store, c)
 	if err != nil {
 		return nil, err
 	}
-	if s.Shared.System == "" || !s.RateLimit.CoversStore() { // counters in the process are always available
-		return prometheus.NewThrottle(t, r), nil
+	if s.Shared.System == "" { // counters in the process are fast and always available
+		return prometheus.NewThrottle(exact, r), nil
+	}
+	shares := inprocess.NewShareThrottle(exact, throttle.RegistryAddress)
+	if !s.RateLimit.CoversStore() {
+		return prometheus.NewThrottle(shares, r), nil
 	}
 	local, err := inprocess.NewThrottle(cfg, memory.NewCounters(c, s.Memory), c)
 	if err != nil {
 		return nil, err
 	}
-	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(t, local), r), nil
+	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(shares, local), r), nil
+}
+
+// chooseKeySources returns the sources of keys that domains have published.
+func chooseKeySources(c keysources.Config) (domainkeys.Sources, error) {
+	pages, err := keysources.NewPages(c)
+	if err != nil {
+		return domainkeys.Sources{}, err
+	}
+	return domainkeys.Sources{DNS: keysources.NewTXT(c), HTTP: pages}, nil
+}
+
+// chooseUsedProofs remembers used proofs in the store of the API's own limits. It has no fallback
+// while that store is unavailable, because a proof must not be used twice.
+func chooseUsedProofs(store apiStore, r settings.RateLimit) (singleuse.Store, error) {
+	return inprocess.NewSingleUse(r.Prefix, store)
 }
 
 // ruleSource is the source of rate limit rules. Expected reports whether the service must wait for

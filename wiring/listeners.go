@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -23,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -50,22 +52,24 @@ type rateLimitParts struct {
 
 // apiParts are what the API listener uses.
 type apiParts struct {
-	Config    rest.Config
-	Registry  *registryapi.API
-	Auth      *authapi.API
-	Methods   *methodsapi.API
-	Throttle  throttle.Throttle
-	Clock     clock.Clock
-	Database  *database.DB
-	Counters  counter.Store
-	Limits    settings.RateLimit
-	Publish   publish.Config
-	Plugins   *pluginhost.Host
-	Retention *retention.Runner
-	Notices   *notices.Notifier
-	Tracing   otlp.Tracing
-	Metrics   *prometheus.Registry
-	Log       *logrus.Entry
+	Config     rest.Config
+	Publishers *publisherapi.API
+	Recheck    *recheck.Runner
+	Registry   *registryapi.API
+	Auth       *authapi.API
+	Methods    *methodsapi.API
+	Throttle   throttle.Throttle
+	Clock      clock.Clock
+	Database   *database.DB
+	Counters   counter.Store
+	Limits     settings.RateLimit
+	Publish    publish.Config
+	Plugins    *pluginhost.Host
+	Retention  *retention.Runner
+	Notices    *notices.Notifier
+	Tracing    otlp.Tracing
+	Metrics    *prometheus.Registry
+	Log        *logrus.Entry
 }
 
 // newService opens the listeners of the parts that run.
@@ -185,7 +189,11 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		Serve:     func() error { return app.Serve(listener) }, Shutdown: app.Shutdown,
 	}, func() { _ = listener.Close() }) // closed already if it was served
 	p.AddDrain(health.Drain)
-	for _, run := range []func(context.Context){a.Retention.Run, a.Notices.Run} {
+	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
+	if parts.Registry {
+		background = append(background, a.Recheck.Run)
+	}
+	for _, run := range background {
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })
 	}
 	return nil
@@ -195,7 +203,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 func (a apiParts) running(parts settings.Parts) []rest.Part {
 	var list []rest.Part
 	if parts.Registry {
-		list = append(list, a.Registry)
+		list = append(list, a.Publishers, a.Registry) // the first that owns a path serves it
 	}
 	if parts.Auth {
 		list = append(list, a.Auth)
@@ -212,6 +220,9 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 	list := []rest.Probe{
 		{Name: "database", Check: a.Database.Ready},
 		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.CoversStore()},
+	}
+	if parts.Registry {
+		list = append(list, rest.Probe{Name: "registry_reads", Stale: a.Registry.IsStale})
 	}
 	if !parts.Auth && !parts.Registry {
 		return list

@@ -13,8 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -30,7 +32,7 @@ var countedSet = wire.NewSet(
 	countTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
 	countAuditEvents, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
 	measureHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
-	countPublications,
+	countPublications, countProofs, wire.Bind(new(publisherapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.
@@ -78,6 +80,10 @@ func countAuditEvents(db *database.DB, a *prometheus.Audit) *prometheus.AuditLog
 
 func countPublications(p *publish.Publisher, m partMetrics) *prometheus.Publisher {
 	return prometheus.NewPublisher(p, m.Registry)
+}
+
+func countProofs(p *prove.Prover, m partMetrics) *prometheus.Prover {
+	return prometheus.NewProver(p, m.Registry)
 }
 
 func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Hasher, error) {

@@ -7,7 +7,6 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -23,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
@@ -41,7 +41,7 @@ var operatorSet = wire.NewSet(
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), inprocess.RecorderSet,
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), policySet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -55,6 +55,7 @@ type Operator struct {
 	GrantChanges  *grants.Operator
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator
+	Policies      *policies.Operator
 	Transfer      *transfer.Mover
 	Issuer        auth.Issuer // of authenticators
 }

@@ -4,18 +4,21 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
+	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -26,9 +29,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -56,6 +63,7 @@ var serviceSet = wire.NewSet(
 	authSet,      // sign-in, step-up, devices, credentials and the audit log
 	noticesSet,   // one-time codes and notices, delivered by plugins
 	registrySet,  // publishing and browsing of servers
+	publisherSet, // publishing without a person: proofs and policies
 	methodsSet,   // the methods listing
 	retentionSet, // the removal of old records
 
@@ -65,7 +73,8 @@ var serviceSet = wire.NewSet(
 // settingsSet provides each part's own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "Tracing", "REST", "Answers", "Methods", "Registry", "Servers", "Packages", "Auth", "Retention",
+		"Service", "Tracing", "REST", "Answers", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
+		"IDTokens", "Auth", "Retention",
 		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -101,9 +110,26 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	newRegistryAPI, browse.New,
+	newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New,
 	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
+)
+
+// publisherSet provides the use cases of publishers and their API.
+var publisherSet = wire.NewSet(
+	publisherapi.New, wire.Bind(new(publisherapi.Policies), new(*policies.Service)),
+	wire.Struct(new(prove.Ports), "*"), prove.New,
+	policies.New, wire.Struct(new(policies.PersonPorts), "*"), policySet,
+	settings.RecheckConfig, recheck.New, wire.Struct(new(recheck.Ports), "*"), eventlog.NewRecheck,
+	wire.Bind(new(recheck.Reporter), new(*eventlog.Recheck)),
+	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
+	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
+)
+
+// policySet provides what the service and operator commands do with policies of publishers.
+var policySet = wire.NewSet(
+	settings.PoliciesConfig, policies.NewChecker, wire.Struct(new(policies.CheckerPorts), "*"), inprocess.MakersSet,
+	policies.NewOperator, wire.Struct(new(policies.OperatorPorts), "*"), inprocess.RecorderSet,
 )
 
 // methodsSet provides the methods listing.
@@ -123,8 +149,21 @@ var throttleSet = wire.NewSet(
 // metricsSet provides the registry of metrics and the decorators of metrics.go.
 var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, countedSet)
 
-func newRegistryAPI(bodies responsebody.Config, log *logrus.Entry, b *browse.Browser, p *prometheus.Publisher) *registryapi.API {
-	return registryapi.New(registryapi.Config{Bodies: bodies, Log: log}, b, p)
+// registryAPIPorts are what the API of the registry needs, with its metrics.
+type registryAPIPorts struct {
+	Build   Build
+	Log     *logrus.Entry
+	Reader  *browse.Browser
+	Writer  *prometheus.Publisher
+	Kept    readcache.Ports
+	Metrics partMetrics
+}
+
+func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
+	c.Build, c.Log = registryapi.Build(p.Build), p.Log
+	api, end := registryapi.New(c, p.Reader, p.Writer, p.Kept)
+	api.Measure(p.Metrics.Registry)
+	return api, end
 }
 
 func newUsageCounter(store apiStore, c clock.Clock, r settings.RateLimit) *usage.Counter {

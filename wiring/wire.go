@@ -17,7 +17,7 @@ import (
 // generate).
 
 // injectService builds the service with the parts that run (service.go).
-func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	wire.Build(serviceSet)
 	return nil, nil, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
+	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
@@ -24,6 +25,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -40,7 +44,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -48,7 +55,7 @@ import (
 // Injectors from wire.go:
 
 // injectService builds the service with the parts that run (service.go).
-func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
@@ -152,7 +159,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:        log,
 	}
 	restConfig := s.REST
-	responsebodyConfig := s.Answers
+	publishers := s.Publishers
+	oidcConfig := s.IDTokens
+	policiesConfig := settings.PoliciesConfig(publishers, oidcConfig)
 	postgresConfig := s.Postgres
 	sqliteConfig := s.SQLite
 	wiringRecordSettings := recordSettings{
@@ -168,35 +177,48 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	registryrecordsConfig := s.Servers
-	servers := registryrecords.NewServers(db, registryrecordsConfig)
-	keyring := authrecords.NewKeyring(db)
-	entropy := system.Entropy{}
-	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	sealer, err := newCursorSealer(rootSecret)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	browser := browse.New(servers, sealer)
-	registry := s.Registry
-	packages := s.Packages
-	publishConfig := settings.PublishConfig(registry, packages)
 	wiringPartMetrics := newPartMetrics(parts, registerer)
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
+	registryrecordsPolicies := registryrecords.NewPolicies(db)
 	grants := registryrecords.NewGrants(db)
+	accounts := authrecords.NewAccounts(db)
+	makers := inprocess.NewMakers(accounts)
+	checkerPorts := policies.CheckerPorts{
+		Policies: registryrecordsPolicies,
+		Grants:   grants,
+		Makers:   makers,
+		Clock:    clock,
+	}
+	checker := policies.NewChecker(policiesConfig, checkerPorts)
+	keysourcesConfig := s.DomainKeys
+	sources, err := chooseKeySources(keysourcesConfig)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	verifier, err := oidc.New(oidcConfig, clock)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
+	singleuseStore, err := chooseUsedProofs(wiringApiStore, rateLimit)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	jwtConfig := s.Tokens
+	keyring := authrecords.NewKeyring(db)
 	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
 		cleanup4()
@@ -205,101 +227,24 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sessions := authrecords.NewSessions(db)
-	wiringSessionCacheSettings := sessionCacheSettings{
-		Valkey: valkeyConfig,
-		Memory: memoryConfig,
-	}
-	cache, cleanup6, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
-	if err != nil {
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	checker := access.NewChecker(issuer, sessions, cache, clock)
 	auditLog := countAuditEvents(db, prometheusAudit)
+	entropy := system.Entropy{}
 	trail := audit.New(auditLog, clock, entropy)
-	trustLevel := settings.WriteTrust(registry)
-	authority := inprocess.NewAuthority(checker, trail, trustLevel)
-	pluginhostConfig := s.Plugins
-	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
-	if err != nil {
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer)
-	publishPorts := publish.Ports{
-		Transactions: transactions,
-		Writer:       servers,
-		Reader:       servers,
-		Grants:       grants,
-		Authority:    authority,
-		Ownership:    ownershipChecker,
-		Clock:        clock,
-	}
-	publisher := publish.New(publishConfig, publishPorts)
-	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
-	api := newRegistryAPI(responsebodyConfig, log, browser, prometheusPublisher)
 	auth := s.Auth
-	signinConfig := settings.SignInConfig(auth)
-	accounts := authrecords.NewAccounts(db)
-	authrecordsDevices := authrecords.NewDevices(db)
-	deviceTokens := authrecords.NewDeviceTokens(db)
-	refreshTokens := authrecords.NewRefreshTokens(db)
-	lockouts := authrecords.NewLockouts(db)
-	pendingLogins := authrecords.NewPendingLogins(db)
-	argonConfig := s.Passwords
-	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	maxmindConfig := s.Places
-	geography, cleanup8, err := maxmind.OpenWatched(maxmindConfig, log)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	iplistsConfig := s.IPLists
-	reputation, cleanup9, err := iplists.OpenWatched(iplistsConfig, log)
-	if err != nil {
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	email := s.Email
 	brand := email.Brand
+	pluginhostConfig := s.Plugins
+	host, cleanup6, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
+	if err != nil {
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
-		cleanup9()
-		cleanup8()
-		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -308,9 +253,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	authrecordsDevices := authrecords.NewDevices(db)
 	limits := s.Limits
-	throttleConfig := settings.ThrottleConfig(limits, rateLimit)
-	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
+	throttleConfig := settings.ThrottleConfig(limits, publishers, rateLimit)
 	wiringThrottleStores := throttleStores{
 		Store:     wiringApiStore,
 		Shared:    wiringCounters,
@@ -319,9 +264,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
-		cleanup9()
-		cleanup8()
-		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -339,6 +281,183 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:      log,
 	}
 	notifier := chooseNotifier(auth, brand, couriers, wiringNoticePorts)
+	publishersPorts := inprocess.PublishersPorts{
+		Signer:   issuer,
+		Trail:    trail,
+		Notifier: notifier,
+		Clock:    clock,
+		Entropy:  entropy,
+	}
+	inprocessPublishers := inprocess.NewPublishers(publishersPorts)
+	provePorts := prove.Ports{
+		Transactions: transactions,
+		Policies:     registryrecordsPolicies,
+		Checker:      checker,
+		Keys:         sources,
+		Identities:   verifier,
+		Used:         singleuseStore,
+		Publishers:   inprocessPublishers,
+		Throttle:     throttle,
+		Clock:        clock,
+	}
+	prover := prove.New(policiesConfig, provePorts)
+	prometheusProver := countProofs(prover, wiringPartMetrics)
+	recorder := inprocess.NewRecorder(trail)
+	operatorPorts := policies.OperatorPorts{
+		Transactions: transactions,
+		Policies:     registryrecordsPolicies,
+		Checker:      checker,
+		Recorder:     recorder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	operator := policies.NewOperator(policiesConfig, operatorPorts)
+	sessions := authrecords.NewSessions(db)
+	wiringSessionCacheSettings := sessionCacheSettings{
+		Valkey: valkeyConfig,
+		Memory: memoryConfig,
+	}
+	cache, cleanup7, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
+	if err != nil {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	accessChecker := access.NewChecker(issuer, sessions, cache, clock)
+	registry := s.Registry
+	trustLevel := settings.WriteTrust(registry)
+	authority := inprocess.NewAuthority(accessChecker, trail, trustLevel)
+	personPorts := policies.PersonPorts{
+		Operator:  operator,
+		Grants:    grants,
+		Authority: authority,
+	}
+	policiesService := policies.New(personPorts)
+	api := publisherapi.New(prometheusProver, policiesService)
+	recheckConfig := settings.RecheckConfig(publishers)
+	eventlogRecheck := eventlog.NewRecheck(log)
+	recheckPorts := recheck.Ports{
+		Transactions: transactions,
+		Policies:     registryrecordsPolicies,
+		Keys:         sources,
+		Publishers:   inprocessPublishers,
+		Clock:        clock,
+		Waiter:       clock,
+		Reporter:     eventlogRecheck,
+	}
+	runner := recheck.New(recheckConfig, recheckPorts)
+	responsebodyConfig := s.Answers
+	readcacheConfig := s.ReadCache
+	registryapiConfig := registryapi.Config{
+		Bodies: responsebodyConfig,
+		Cache:  readcacheConfig,
+	}
+	registryrecordsConfig := s.Servers
+	servers := registryrecords.NewServers(db, registryrecordsConfig)
+	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sealer, err := newCursorSealer(rootSecret)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	browser := browse.New(servers, sealer)
+	packages := s.Packages
+	publishConfig := settings.PublishConfig(registry, packages, publishers)
+	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer)
+	publishPorts := publish.Ports{
+		Transactions: transactions,
+		Writer:       servers,
+		Reader:       servers,
+		Grants:       grants,
+		Policies:     checker,
+		Authority:    authority,
+		Ownership:    ownershipChecker,
+		Clock:        clock,
+	}
+	publisher := publish.New(publishConfig, publishPorts)
+	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
+	changes, cleanup8 := registryrecords.NewChanges(db, servers)
+	readcachePorts := readcache.Ports{
+		Changes: changes,
+		Clock:   clock,
+	}
+	wiringRegistryAPIPorts := registryAPIPorts{
+		Build:   b,
+		Log:     log,
+		Reader:  browser,
+		Writer:  prometheusPublisher,
+		Kept:    readcachePorts,
+		Metrics: wiringPartMetrics,
+	}
+	registryapiAPI, cleanup9 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	signinConfig := settings.SignInConfig(auth)
+	deviceTokens := authrecords.NewDeviceTokens(db)
+	refreshTokens := authrecords.NewRefreshTokens(db)
+	lockouts := authrecords.NewLockouts(db)
+	pendingLogins := authrecords.NewPendingLogins(db)
+	argonConfig := s.Passwords
+	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
+	if err != nil {
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	maxmindConfig := s.Places
+	geography, cleanup10, err := maxmind.OpenWatched(maxmindConfig, log)
+	if err != nil {
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	iplistsConfig := s.IPLists
+	reputation, cleanup11, err := iplists.OpenWatched(iplistsConfig, log)
+	if err != nil {
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
 		Devices:       authrecordsDevices,
@@ -362,6 +481,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup11()
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -391,6 +512,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	credentialsService, err := credentials.New(credentialsConfig, credentialsPorts)
 	if err != nil {
+		cleanup11()
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -421,6 +544,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup11()
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -445,7 +570,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	devicesService := devices.New(devicesPorts)
 	useCases := authapi.UseCases{
-		Access:      checker,
+		Access:      accessChecker,
 		SignIn:      signIn,
 		Credentials: credentialsService,
 		StepUp:      stepupService,
@@ -477,27 +602,31 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 		Reporter: reporter,
 	}
-	runner := retention.NewRunner(retentionConfig, runnerPorts)
+	retentionRunner := retention.NewRunner(retentionConfig, runnerPorts)
 	wiringApiParts := apiParts{
-		Config:    restConfig,
-		Registry:  api,
-		Auth:      authapiAPI,
-		Methods:   methodsapiAPI,
-		Throttle:  throttle,
-		Clock:     clock,
-		Database:  db,
-		Counters:  store,
-		Limits:    rateLimit,
-		Publish:   publishConfig,
-		Plugins:   host,
-		Retention: runner,
-		Notices:   notifier,
-		Tracing:   tracing,
-		Metrics:   r,
-		Log:       log,
+		Config:     restConfig,
+		Publishers: api,
+		Recheck:    runner,
+		Registry:   registryapiAPI,
+		Auth:       authapiAPI,
+		Methods:    methodsapiAPI,
+		Throttle:   throttle,
+		Clock:      clock,
+		Database:   db,
+		Counters:   store,
+		Limits:     rateLimit,
+		Publish:    publishConfig,
+		Plugins:    host,
+		Retention:  retentionRunner,
+		Notices:    notifier,
+		Tracing:    tracing,
+		Metrics:    r,
+		Log:        log,
 	}
-	process, cleanup10, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
+	process, cleanup12, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
 	if err != nil {
+		cleanup11()
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -510,6 +639,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup12()
+		cleanup11()
 		cleanup10()
 		cleanup9()
 		cleanup8()
@@ -729,6 +860,27 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     recorder,
 	}
 	manageOperator := manage.New(managePorts)
+	publishers := s.Publishers
+	oidcConfig := s.IDTokens
+	policiesConfig := settings.PoliciesConfig(publishers, oidcConfig)
+	registryrecordsPolicies := registryrecords.NewPolicies(db)
+	makers := inprocess.NewMakers(accounts)
+	checkerPorts := policies.CheckerPorts{
+		Policies: registryrecordsPolicies,
+		Grants:   registryrecordsGrants,
+		Makers:   makers,
+		Clock:    clock,
+	}
+	checker := policies.NewChecker(policiesConfig, checkerPorts)
+	operatorPorts := policies.OperatorPorts{
+		Transactions: runner,
+		Policies:     registryrecordsPolicies,
+		Checker:      checker,
+		Recorder:     recorder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	policiesOperator := policies.NewOperator(policiesConfig, operatorPorts)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	transferPorts := transfer.Ports{
@@ -750,6 +902,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		GrantChanges:  grantsOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,
+		Policies:      policiesOperator,
 		Transfer:      mover,
 		Issuer:        issuer,
 	}

@@ -18,11 +18,18 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
+// Build is what the program says about itself; a part that is not known is empty.
+type Build struct {
+	Version  string
+	Revision string // the commit of the source
+	Time     string // of the commit, RFC 3339
+}
+
 // Open builds the service: it connects to the stores, brings the schema up to date and opens the
 // listeners, which answer from Run on. build is shown in the metrics. The cleanup closes everything
 // again.
-func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build prometheus.Build, log *logrus.Entry) (*lifecycle.Process, func(), error) {
-	metrics := prometheus.New(build)
+func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build Build, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+	metrics := prometheus.New(prometheus.Build{Version: build.Version, Revision: build.Revision})
 	prometheus.CountLog(log.Logger, metrics)
 	for _, w := range s.Warnings {
 		log.Warn(w)
@@ -30,7 +37,7 @@ func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build 
 	if !parts.API() {
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}
-	return injectService(ctx, s, parts, metrics, log)
+	return injectService(ctx, s, parts, build, metrics, log)
 }
 
 // NewLog returns the service's log, written to w.

@@ -26,10 +26,15 @@ func NewAuthority(c *access.Checker, t *audit.Trail, level auth.TrustLevel) *Aut
 
 // Identify returns the caller with an access token.
 func (a *Authority) Identify(ctx context.Context, token string) (authority.Caller, error) {
-	s, err := a.checker.Check(ctx, auth.AccessToken(token))
+	identity, err := a.checker.Identify(ctx, auth.AccessToken(token))
 	if err != nil {
 		return authority.Caller{}, err
 	}
+	if identity.Publisher != nil {
+		p, err := readPublisher(identity.Publisher)
+		return authority.Caller{Publisher: p}, err
+	}
+	s := identity.Session
 	return authority.Caller{
 		UserID: string(s.UserID), SessionID: string(s.ID), TrustLevel: s.TrustLevel.String(), Address: s.IPAddress,
 	}, nil
@@ -38,18 +43,29 @@ func (a *Authority) Identify(ctx context.Context, token string) (authority.Calle
 // RequireTrust returns an error if the trust level of the caller is too low for writes to the
 // registry.
 func (a *Authority) RequireTrust(_ context.Context, c authority.Caller) error {
+	return requireTrust(c, a.level)
+}
+
+// RequireFullTrust returns an error if the trust level of the caller is below FULL_TRUST.
+func (a *Authority) RequireFullTrust(_ context.Context, c authority.Caller) error {
+	return requireTrust(c, auth.FullTrust)
+}
+
+func requireTrust(c authority.Caller, level auth.TrustLevel) error {
 	have, err := auth.ParseTrustLevel(c.TrustLevel)
 	if err != nil {
 		have = 0 // an unknown level permits nothing
 	}
-	return trust.Require(have, a.level)
+	return trust.Require(have, level)
 }
 
 // Record writes an act to the audit log.
 func (a *Authority) Record(ctx context.Context, act authority.Act) error {
-	details := map[string]any{
-		"userId": act.Caller.UserID, "sessionId": act.Caller.SessionID, "trustLevel": act.Caller.TrustLevel,
-		"action": act.Action, "serverName": act.ServerName,
+	details := map[string]any{"action": act.Action, "serverName": act.ServerName}
+	if p := act.Caller.Publisher; p != nil {
+		details["publisher"], details["authMethod"], details["policies"] = p.Subject, string(p.Method), policyIDs(p.Permissions)
+	} else {
+		details["userId"], details["sessionId"], details["trustLevel"] = act.Caller.UserID, act.Caller.SessionID, act.Caller.TrustLevel
 	}
 	if act.Version != "" {
 		details["version"] = act.Version

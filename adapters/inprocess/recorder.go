@@ -12,7 +12,8 @@ import (
 var _ authority.Recorder = (*Recorder)(nil)
 
 // Recorder writes the changes of operators to the audit log. Their events have no user ID, because
-// the log of a user contains only sign-ins and changes by that user. It is safe for concurrent use.
+// the log of a user contains only sign-ins and changes by that user; the change of a policy by a
+// person has the ID of that person. It is safe for concurrent use.
 type Recorder struct{ trail *audit.Trail }
 
 // NewRecorder returns a Recorder that writes to t.
@@ -26,8 +27,12 @@ func (r *Recorder) RecordChanges(ctx context.Context, changes ...authority.Chang
 		if details == nil {
 			return fault.Newf(fault.Internal, "no audit event for a change of type %T", c)
 		}
-		details[audit.Actor] = audit.Operator
 		entries[i] = audit.Entry{Type: kind, Success: true, Details: details}
+		if p, ok := c.(authority.PolicyChange); ok && p.Actor != "" {
+			entries[i].UserID = auth.UserID(p.Actor)
+		} else {
+			details[audit.Actor] = audit.Operator
+		}
 	}
 	return r.trail.Record(ctx, entries...)
 }
@@ -42,6 +47,14 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 			action = "grant_add"
 		}
 		return auth.AccountChange, map[string]any{"action": action, "userId": c.Holder, "grant": c.Action, "resource": c.Resource}
+	case authority.PolicyChange:
+		action := "publisher_remove"
+		if c.Given {
+			action = "publisher_add"
+		}
+		return auth.AccountChange, map[string]any{
+			"action": action, "policy": c.Policy, "method": string(c.Method), "publisher": c.Subject, "resource": c.Pattern, "actions": c.Actions,
+		}
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.MethodChange:

@@ -2,17 +2,55 @@ package inprocess_test
 
 import (
 	"maps"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
+
+// TestRecordPolicyChanges checks that the change of a policy has the person as its user, and that of
+// an operator command has none.
+func TestRecordPolicyChanges(t *testing.T) {
+	log := records.NewAuditLog(records.New())
+	clock := clocktest.NewManual(noon)
+	recorder := inprocess.NewRecorder(audit.New(log, clock, randomSource{}))
+	for _, actor := range []auth.UserID{"anna", ""} {
+		for _, given := range []bool{true, false} {
+			clock.Advance(time.Second)
+			err := recorder.RecordChanges(t.Context(), authority.PolicyChange{
+				Actor: string(actor), Given: given, Policy: "p1", Method: publisher.DNS, Subject: "example.com", Pattern: "com.example/*",
+				Actions: []publisher.Action{publisher.Publish},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{
+				"action": "publisher_remove", "policy": "p1", "method": "dns", "publisher": "example.com", "resource": "com.example/*",
+				"actions": []any{"publish"},
+			}
+			if given {
+				want["action"] = "publisher_add"
+			}
+			if actor == "" {
+				want["actor"] = "operator"
+			}
+			events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 1}) // the newest
+			if err != nil || len(events) != 1 || events[0].UserID != actor || !events[0].Success || events[0].Type != auth.AccountChange ||
+				!reflect.DeepEqual(events[0].Details, want) {
+				t.Errorf("actor %q, given %v: the event is %+v, error %v; want %v", actor, given, events, err, want)
+			}
+		}
+	}
+}
 
 // TestRecordChanges checks that each change is recorded as one event with the actor "operator" and
 // without a user.

@@ -11,3 +11,9 @@ var RecorderSet = wire.NewSet(NewRecorder, wire.Bind(new(authority.Recorder), ne
 
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)))
+
+// PublishersSet provides the tokens, events and notices of publishers.
+var PublishersSet = wire.NewSet(NewPublishers, wire.Bind(new(authority.Publishers), new(*Publishers)))
+
+// MakersSet provides the people who create policies.
+var MakersSet = wire.NewSet(NewMakers, wire.Bind(new(authority.Makers), new(*Makers)))

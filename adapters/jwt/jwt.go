@@ -24,8 +24,12 @@ import (
 
 const (
 	tokenType = "at+jwt" // RFC 9068, section 2.1
-	maxToken  = 4096     // characters of a token; ours have about 400
+	maxToken  = 14 << 10 // characters of a token: one of a session has about 400, one of a publisher up to 13,000
 )
+
+// maxRemembered is the greatest number of permissions of a token that is remembered after its
+// verification. It bounds the memory; most tokens of publishers have one or two.
+const maxRemembered = 2
 
 // Issuer signs and verifies access tokens. It is safe for concurrent use.
 type Issuer struct {
@@ -87,19 +91,41 @@ func (i *Issuer) watchKeys(ctx context.Context, log *logrus.Entry) {
 // accessClaims contains the claims of a token.
 type accessClaims struct {
 	jwt.RegisteredClaims
-	SessionID string `json:"sid"`
+	SessionID string `json:"sid,omitempty"`
+	// The claims of a publisher.
+	Method      string            `json:"auth_method,omitempty"`
+	Permissions []permissionClaim `json:"permissions,omitempty"`
 }
 
-// Sign returns a token with the claims.
-func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
-	key := i.keys.currentSigner()
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, accessClaims{
+// permissionClaim is a permission of a publisher.
+type permissionClaim struct {
+	Actions  []string `json:"actions"`
+	Resource string   `json:"resource"`
+	Policy   string   `json:"policy,omitempty"`
+}
+
+// newClaims returns the claims in the form of a token.
+func (i *Issuer) newClaims(c secrets.TokenClaims) accessClaims {
+	claims := accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: i.config.Issuer, Audience: jwt.ClaimStrings{i.config.Audience}, Subject: string(c.UserID), ID: c.ID,
 			IssuedAt: jwt.NewNumericDate(c.IssuedAt), ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
 		},
 		SessionID: string(c.SessionID),
-	})
+	}
+	if p := c.Publisher; p != nil {
+		claims.Subject, claims.Method = p.Subject, p.Method
+		for _, permission := range p.Permissions {
+			claims.Permissions = append(claims.Permissions, permissionClaim{permission.Actions, permission.Pattern, permission.Policy})
+		}
+	}
+	return claims
+}
+
+// Sign returns a token with the claims.
+func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+	key := i.keys.currentSigner()
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, i.newClaims(c))
 	t.Header["typ"], t.Header["kid"] = tokenType, string(key.id)
 	signed, err := t.SignedString(key.private)
 	if err != nil {
@@ -125,7 +151,9 @@ func (i *Issuer) Verify(ctx context.Context, t auth.AccessToken) (secrets.TokenC
 	if err != nil {
 		return secrets.TokenClaims{}, err
 	}
-	i.verified.putClaims(d, c, seen)
+	if c.Publisher == nil || len(c.Publisher.Permissions) <= maxRemembered {
+		i.verified.putClaims(d, c, seen)
+	}
 	return c, nil
 }
 
@@ -180,6 +208,9 @@ func isOnlyExpired(err error) bool {
 }
 
 func convertClaims(c *accessClaims) (secrets.TokenClaims, error) {
+	if c.Method != "" {
+		return convertPublisherClaims(c)
+	}
 	session, err := auth.ParseUUID[auth.SessionID]("sid", c.SessionID)
 	if err != nil {
 		return secrets.TokenClaims{}, errInvalidToken()
@@ -191,6 +222,20 @@ func convertClaims(c *accessClaims) (secrets.TokenClaims, error) {
 	return secrets.TokenClaims{
 		ID: c.ID, UserID: user, SessionID: session, IssuedAt: c.IssuedAt.Time, ExpiresAt: c.ExpiresAt.Time,
 	}, nil
+}
+
+// convertPublisherClaims returns the claims of a publisher. A publisher has no session.
+func convertPublisherClaims(c *accessClaims) (secrets.TokenClaims, error) {
+	if c.SessionID != "" || c.Subject == "" || c.ID == "" || c.IssuedAt == nil {
+		return secrets.TokenClaims{}, errInvalidToken()
+	}
+	p := &auth.Publisher{Method: c.Method, Subject: c.Subject}
+	for _, permission := range c.Permissions {
+		p.Permissions = append(p.Permissions, auth.PublisherPermission{
+			Actions: permission.Actions, Pattern: permission.Resource, Policy: permission.Policy,
+		})
+	}
+	return secrets.TokenClaims{ID: c.ID, Publisher: p, IssuedAt: c.IssuedAt.Time, ExpiresAt: c.ExpiresAt.Time}, nil
 }
 
 func errInvalidToken() error {

@@ -116,19 +116,32 @@ func TestRefusesForgedTokens(t *testing.T) {
 			tk.Header["alg"] = "HS256"
 			return []byte(key.publicKey())
 		},
-		"type JWT":                 func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
-		"a critical extension":     func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
-		"no type":                  func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
-		"unknown key ID":           func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
-		"no key ID":                func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
-		"another issuer":           func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["iss"] = "x"; return key.private },
-		"another audience":         func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["aud"] = "x"; return key.private },
-		"no audience":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "aud"); return key.private },
-		"no expiry":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "exp"); return key.private },
-		"no session ID":            func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sid"); return key.private },
-		"session ID is not a UUID": func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["sid"] = "x"; return key.private },
-		"no subject":               func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sub"); return key.private },
-		"no token ID":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "jti"); return key.private },
+		"type JWT":                   func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
+		"a critical extension":       func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
+		"no type":                    func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
+		"unknown key ID":             func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
+		"no key ID":                  func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
+		"another issuer":             func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["iss"] = "x"; return key.private },
+		"another audience":           func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["aud"] = "x"; return key.private },
+		"no audience":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "aud"); return key.private },
+		"no expiry":                  func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "exp"); return key.private },
+		"no session ID":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sid"); return key.private },
+		"session ID is not a UUID":   func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["sid"] = "x"; return key.private },
+		"no subject":                 func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sub"); return key.private },
+		"no token ID":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "jti"); return key.private },
+		"a publisher with a session": func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["auth_method"] = "dns"; return key.private },
+		"a publisher without subject": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["auth_method"] = "dns"
+			delete(*c, "sid")
+			delete(*c, "sub")
+			return key.private
+		},
+		"a publisher without token ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["auth_method"] = "dns"
+			delete(*c, "sid")
+			delete(*c, "jti")
+			return key.private
+		},
 		"expired and for another audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
 			(*c)["exp"], (*c)["aud"] = clk.Now().Unix()-1, "x"
 			return key.private

@@ -99,7 +99,8 @@ func TestThrottle(t *testing.T) {
 			}
 			checkSamples(t, readPage(t, r), `tollgate_throttled_total{scope="step_up"} `+c.want,
 				`tollgate_throttled_total{scope="auth"} 0`, `tollgate_throttled_total{scope="api"} 0`,
-				`tollgate_throttled_total{scope="registry"} 0`, `tollgate_throttled_total{scope="notice"} 0`)
+				`tollgate_throttled_total{scope="registry"} 0`, `tollgate_throttled_total{scope="notice"} 0`,
+				`tollgate_throttled_total{scope="publisher_address"} 0`, `tollgate_throttled_total{scope="publisher_domain"} 0`)
 		})
 	}
 }

@@ -13,14 +13,22 @@ import (
 // probeTimeout bounds one check of one dependency.
 const probeTimeout = 2 * time.Second
 
-// Probe checks one dependency.
+// Probe checks one dependency, or reports whether a part works with old data. It has Check or
+// Stale.
 type Probe struct {
 	Name  string
 	Check func(context.Context) error
+	// Stale means that a part works with data that may be outdated, because a dependency is down. The
+	// part is named only then, with the state "stale".
+	Stale func() bool
 	// Covered means that the service still works while the dependency is down, because a failure
 	// mode replaces it. The service is then degraded, but ready.
 	Covered bool
 }
+
+// healthPaths are the paths of /health: its own, and those of the publishing client (contract
+// P-22).
+var healthPaths = []string{"/health", "/v0.1/health", "/v0/health"}
 
 // Health serves /health, which reports whether the process is alive, and /ready, which reports
 // whether it can do its work. It is safe for concurrent use.
@@ -40,7 +48,9 @@ func (h *Health) Drain() { h.draining.Store(true) }
 func (h *Health) isDraining() bool { return h != nil && h.draining.Load() }
 
 func (h *Health) addRoutes(r fiber.Router) {
-	r.Get("/health", h.sendHealth)
+	for _, path := range healthPaths {
+		r.Get(path, h.sendHealth)
+	}
 	r.Get("/ready", h.sendReadiness)
 }
 
@@ -77,6 +87,12 @@ func (h *Health) sendReadiness(c *fiber.Ctx) error {
 func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
 	response := readyResponse{"ok", map[string]string{}}
 	for _, p := range h.probes {
+		if p.Stale != nil {
+			if p.Stale() {
+				response.Dependencies[p.Name] = "stale"
+			}
+			continue
+		}
 		response.Dependencies[p.Name] = "ok"
 		switch {
 		case errs[p.Name] == nil:
@@ -99,6 +115,9 @@ func (h *Health) checkDependencies(ctx context.Context) map[string]error {
 	var wg sync.WaitGroup
 	errs := make(map[string]error, len(h.probes))
 	for _, p := range h.probes {
+		if p.Check == nil {
+			continue
+		}
 		wg.Go(func() {
 			err := p.Check(ctx)
 			mu.Lock()

@@ -27,7 +27,9 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %s", path, a.status, a.body, status, body)
 		}
 	}
-	checkResponse("/health", 200, `{"status":"ok"}`)
+	for _, path := range []string{"/health", "/v0.1/health", "/v0/health"} { // contract P-22
+		checkResponse(path, 200, `{"status":"ok"}`)
+	}
 	checkResponse("/ready", 200, `{"status":"ok","dependencies":{"database":"ok","spare":"ok","store":"ok"}}`)
 
 	broken = errors.New("internal detail")
@@ -43,7 +45,9 @@ func TestHealth(t *testing.T) {
 
 	health.Drain()
 	before := checks
-	checkResponse("/health", 503, `{"status":"terminating"}`)
+	for _, path := range []string{"/health", "/v0.1/health", "/v0/health"} {
+		checkResponse(path, 503, `{"status":"terminating"}`)
+	}
 	checkResponse("/ready", 503, `{"status":"terminating","dependencies":{}}`)
 	if checks != before {
 		t.Error("while draining, /ready checks the dependencies")

@@ -42,14 +42,37 @@ func Log(c *fiber.Ctx, log *logrus.Entry) *logrus.Entry {
 	return log.WithContext(c.UserContext()).WithField(fieldRequestID, RequestID(c))
 }
 
-// setSecurityHeaders sets headers for browsers: they must not guess the content type, and a
-// response that they show as a page may not load anything, be in a frame or send a Referer. A
-// handler of a real page sets its own policy.
-func setSecurityHeaders(c *fiber.Ctx) {
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+// Headers are response headers whose values never change. Setting them costs half of what it costs
+// with the methods of Fiber, which normalize the names each time.
+type Headers []header
+
+type header struct{ name, value []byte }
+
+// NewHeaders returns headers from names, in their canonical form, and values in turn.
+func NewHeaders(pairs ...string) Headers {
+	headers := make(Headers, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		headers = append(headers, header{[]byte(pairs[i]), []byte(pairs[i+1])})
+	}
+	return headers
 }
+
+// Set sets the headers of the response.
+func (h Headers) Set(c *fiber.Ctx) {
+	response := &c.Response().Header
+	for i := range h {
+		response.SetCanonical(h[i].name, h[i].value)
+	}
+}
+
+// securityHeaders are headers for browsers: they must not guess the content type, and a response
+// that they show as a page may not load anything, be in a frame or send a Referer. A handler of a
+// real page sets its own policy.
+var securityHeaders = NewHeaders(
+	fiber.HeaderXContentTypeOptions, "nosniff",
+	fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'",
+	fiber.HeaderReferrerPolicy, "no-referrer",
+)
 
 // Proxies are the networks of proxies whose forwarding headers are trusted.
 type Proxies []netip.Prefix

@@ -233,7 +233,7 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 func (s *Server) setCommonHeaders(c *fiber.Ctx) {
 	setRequestID(c)
 	setOrigin(c, s.proxies, s.v6Bits)
-	setSecurityHeaders(c)
+	securityHeaders.Set(c)
 	if s.hsts != "" && Secure(c) {
 		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
 	}

@@ -23,7 +23,7 @@ type Tracing struct {
 }
 
 // untraced are the paths that probes request all the time.
-var untraced = []string{"/health", "/ready"}
+var untraced = append([]string{"/ready"}, healthPaths...)
 
 // traceRequest is a middleware that makes the span of a request. The span is named after the route.
 // It contains neither path and query, which hold names, ids and cursors, nor the caller.

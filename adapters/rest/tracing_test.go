@@ -90,7 +90,7 @@ func serveTraced(t *testing.T, spans *tracetest.SpanRecorder, root sdk.Sampler) 
 func TestProbesHaveNoSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	s := serveTraced(t, spans, sdk.AlwaysSample())
-	for _, path := range []string{"/health", "/ready"} {
+	for _, path := range []string{"/health", "/v0.1/health", "/v0/health", "/ready"} {
 		if a := s.call(t, http.MethodGet, path, nil); a.status != 200 {
 			t.Errorf("%s: %d", path, a.status)
 		}

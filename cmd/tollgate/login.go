@@ -18,7 +18,7 @@ const mfaTries = 3
 
 // loginRun is one run of the command, with its flags.
 type loginRun struct {
-	*publisher
+	*publisherRun
 
 	address      serviceAddress
 	email        string
@@ -62,7 +62,7 @@ func newLogin(p process) *cobra.Command {
 			return err
 		}
 		var err error
-		if l.publisher, err = newPublisher(p); err != nil {
+		if l.publisherRun, err = newPublisher(p); err != nil {
 			return err
 		}
 		return l.run(c.Context(), o)

@@ -13,11 +13,11 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/wiring"
 )
 
-// version and revision are set by the build.
-var version, revision string
+// version, revision and committed, the time of the commit, are set by the build.
+var version, revision, committed string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -86,25 +86,19 @@ func buildVersion() string {
 	return "unknown"
 }
 
-// buildInfo returns the version and revision of the program, for the metrics of the service.
-func buildInfo() prometheus.Build {
-	return prometheus.Build{Version: buildVersion(), Revision: buildRevision()}
-}
-
-// buildRevision returns the commit that the build set, or else the one that Go recorded; empty if
-// neither did.
-func buildRevision() string {
-	if revision != "" {
-		return revision
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+// buildInfo returns what the service says about the program. What the build did not set is what Go
+// recorded, or empty.
+func buildInfo() wiring.Build {
+	b := wiring.Build{Version: buildVersion(), Revision: revision, Time: committed}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && b.Revision == "":
+				b.Revision = s.Value
+			case s.Key == "vcs.time" && b.Time == "":
+				b.Time = s.Value
+			}
 		}
 	}
-	return ""
+	return b
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func newPublish(p process) *cobra.Command {
-	var onlyValidate bool
+	var onlyValidate, byIdentity bool
 	c := &cobra.Command{
 		Use:   "publish FILE",
 		Short: "Publish a version of a server",
@@ -21,15 +21,22 @@ func newPublish(p process) *cobra.Command {
 			"standard input. The service first checks the document: an error ends the\n" +
 			"command, a warning does not. If the trust level of the session is too low, the\n" +
 			"command offers a step-up on a terminal.\n\n" +
+			"With --oidc a CI job publishes without a sign-in, if a policy of the service allows\n" +
+			"its identity ('tollgate publisher add'): in GitHub Actions the command requests an\n" +
+			"ID token, elsewhere it uses the ID token in TOLLGATE_ID_TOKEN. Its audience must be\n" +
+			"the address of the service, without a path.\n\n" +
 			"Exits with 0 if the version is published, 1 if it is refused or the service\n" +
 			"fails, 3 if a sign-in or a step-up is needed first. With --validate-only the\n" +
 			"command publishes nothing and needs no sign-in.",
-		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json",
-		Args:    cobra.ExactArgs(1),
+		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json\n" +
+			"  tollgate publish --oidc --url https://tools.example.com server.json",
+		Args: cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
 	a := addAddress(c)
 	c.Flags().BoolVar(&onlyValidate, "validate-only", false, "check the document and publish nothing")
+	c.Flags().BoolVar(&byIdentity, "oidc", false, "publish as the CI job that runs the command, by its ID token")
+	c.MarkFlagsMutuallyExclusive("oidc", "validate-only")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		u, err := newPublisher(p)
 		if err != nil {
@@ -42,14 +49,14 @@ func newPublish(p process) *cobra.Command {
 		if onlyValidate {
 			return d.runValidate(c.Context(), o)
 		}
-		return d.runPublish(c.Context(), o)
+		return d.runPublish(c.Context(), o, byIdentity)
 	}
 	return c
 }
 
 // submission is a document to be checked or published at a service.
 type submission struct {
-	*publisher
+	*publisherRun
 
 	who  *account.Account
 	file string
@@ -57,7 +64,7 @@ type submission struct {
 }
 
 // openSubmission reads the document in a file.
-func (u *publisher) openSubmission(ctx context.Context, a serviceAddress, file string) (submission, error) {
+func (u *publisherRun) openSubmission(ctx context.Context, a serviceAddress, file string) (submission, error) {
 	who, err := u.lastAccount(a)
 	if err != nil {
 		return submission{}, err
@@ -119,7 +126,9 @@ type published struct {
 	Warnings    []finding `json:"warnings"`
 }
 
-func (s submission) runPublish(ctx context.Context, o *output) error {
+// runPublish publishes the document: as the person who is signed in, or by the identity of the job
+// that runs the command.
+func (s submission) runPublish(ctx context.Context, o *output, byIdentity bool) error {
 	v, err := s.checkDocument(ctx)
 	if err != nil {
 		return err
@@ -130,11 +139,7 @@ func (s submission) runPublish(ctx context.Context, o *output) error {
 	if err := v.invalidError(); err != nil {
 		return fmt.Errorf("nothing was published: %w", err)
 	}
-	var r tollgateclient.Record
-	err = s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {
-		r, err = s.who.Client().Publish(ctx, token, s.text)
-		return err
-	})
+	r, err := s.sendDocument(ctx, byIdentity)
 	if err != nil {
 		return nameSubject(describeDocument(s.file), err)
 	}
@@ -143,6 +148,23 @@ func (s submission) runPublish(ctx context.Context, o *output) error {
 		rows:   [][]string{{r.Name, r.Version, yesNo(r.IsLatest), r.Status, r.PublishedAt}},
 		value:  published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues},
 	})
+}
+
+// sendDocument publishes the document at the service.
+func (s submission) sendDocument(ctx context.Context, byIdentity bool) (r tollgateclient.Record, err error) {
+	client := s.who.Client()
+	if byIdentity {
+		token, err := s.exchangeIdentity(ctx, client)
+		if err != nil {
+			return r, err
+		}
+		return client.Publish(ctx, token, s.text)
+	}
+	err = s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) error {
+		r, err = client.Publish(ctx, token, s.text)
+		return err
+	})
+	return r, err
 }
 
 func yesNo(b bool) string {

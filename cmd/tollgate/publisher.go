@@ -18,8 +18,8 @@ import (
 // credentialsVariable is the variable with the path of the credential file.
 const credentialsVariable = "TOLLGATE_CREDENTIALS"
 
-// publisher is one run of a command with which a person publishes at a service.
-type publisher struct {
+// publisherRun is one run of a command with which a person publishes at a service.
+type publisherRun struct {
 	process
 	*prompter
 
@@ -27,7 +27,7 @@ type publisher struct {
 	last credentialfile.SignIn // empty before the first sign-in
 }
 
-func newPublisher(p process) (*publisher, error) {
+func newPublisher(p process) (*publisherRun, error) {
 	path := lookupVariable(p.environ, credentialsVariable)
 	if path == "" {
 		var err error
@@ -35,7 +35,7 @@ func newPublisher(p process) (*publisher, error) {
 			return nil, err
 		}
 	}
-	u := &publisher{process: p, prompter: newPrompter(p), file: credentialfile.New(path)}
+	u := &publisherRun{process: p, prompter: newPrompter(p), file: credentialfile.New(path)}
 	contents, err := u.file.Read()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddres
 }
 
 // lastAccount returns the account of the last sign-in, at the given service.
-func (u *publisher) lastAccount(a serviceAddress) (*account.Account, error) {
+func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
 	a = a.withLastSignIn(u.last)
 	if a.url == "" {
 		return nil, &account.SignInNeeded{Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url"}
@@ -90,7 +90,7 @@ func (u *publisher) lastAccount(a serviceAddress) (*account.Account, error) {
 }
 
 // newAccount returns the account with an e-mail address at a service.
-func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account, error) {
+func (u *publisherRun) newAccount(a serviceAddress, email string) (*account.Account, error) {
 	client, err := tollgateclient.New(tollgateclient.Config{
 		URL: a.url, InsecureHTTP: a.insecure,
 		UserAgent: fmt.Sprintf("tollgate/%s (%s; %s)", buildVersion(), runtime.GOOS, runtime.GOARCH),
@@ -103,7 +103,7 @@ func (u *publisher) newAccount(a serviceAddress, email string) (*account.Account
 
 // callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts
 // for a step-up and repeats the call.
-func (u *publisher) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
+func (u *publisherRun) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
 		return err

@@ -17,7 +17,7 @@ import (
 
 // statusRun is one run of the command, with its flags.
 type statusRun struct {
-	*publisher
+	*publisherRun
 
 	who     *account.Account
 	out     *output
@@ -57,7 +57,7 @@ func newStatus(p process) *cobra.Command {
 			return err
 		}
 		var err error
-		if s.publisher, err = newPublisher(p); err != nil {
+		if s.publisherRun, err = newPublisher(p); err != nil {
 			return err
 		}
 		if s.who, err = s.lastAccount(s.address); err != nil {

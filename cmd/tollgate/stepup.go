@@ -36,7 +36,7 @@ func checkStepUp(word string) error {
 }
 
 // promptMethod prompts for the method of a step-up.
-func (u *publisher) promptMethod(ctx context.Context) (string, error) {
+func (u *publisherRun) promptMethod(ctx context.Context) (string, error) {
 	for {
 		word, err := u.readLine(ctx, "Step up by email, sms, app or none [email]: ")
 		if err != nil {
@@ -52,7 +52,7 @@ func (u *publisher) promptMethod(ctx context.Context) (string, error) {
 }
 
 // stepUp starts a step-up and prompts for its code. It returns the new trust level of the session.
-func (u *publisher) stepUp(ctx context.Context, who *account.Account, method string) (string, error) {
+func (u *publisherRun) stepUp(ctx context.Context, who *account.Account, method string) (string, error) {
 	challenge, err := who.BeginStepUp(ctx, string(stepUpMethods()[method]))
 	if err != nil {
 		return "", err
@@ -81,7 +81,7 @@ func (u *publisher) stepUp(ctx context.Context, who *account.Account, method str
 }
 
 // resendCode requests a new code, unless the method is the authenticator app.
-func (u *publisher) resendCode(ctx context.Context, who *account.Account, method, challenge string) error {
+func (u *publisherRun) resendCode(ctx context.Context, who *account.Account, method, challenge string) error {
 	if method == stepUpApp {
 		return nil
 	}

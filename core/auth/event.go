@@ -16,13 +16,14 @@ const (
 	CredentialChange   EventType = "CREDENTIAL_CHANGE"
 	AccountChange      EventType = "ACCOUNT_CHANGE"
 	MethodsChange      EventType = "METHODS_CHANGE"
+	PublisherProof     EventType = "PUBLISHER_PROOF"
 )
 
 // EventTypes returns all event types.
 func EventTypes() []EventType {
 	return []EventType{
 		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
-		RegistryChange, CredentialChange, AccountChange, MethodsChange,
+		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof,
 	}
 }
 

@@ -104,6 +104,17 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// PublicMessage returns the message of err for people other than operators of the machine, such as
+// readers of the audit log: "internal error" for a failure of kind Internal, for one without a
+// message and for any error that is not a fault.
+func PublicMessage(err error) string {
+	f, ok := As(err)
+	if !ok || f.Kind == Internal || f.Message == "" {
+		return "internal error"
+	}
+	return f.Message
+}
+
 // As returns the failure in err's chain, if there is one.
 func As(err error) (*Error, bool) {
 	var e *Error

@@ -61,6 +61,18 @@ func (p Pattern) Matches(name Name) bool {
 	return p.value != "" && p.value == name.value
 }
 
+// Covers reports whether p selects every name that q can select.
+func (p Pattern) Covers(q Pattern) bool {
+	prefix, wild := strings.CutSuffix(p.value, "*")
+	if !wild {
+		return p.value != "" && p.value == q.value
+	}
+	return q.value != "" && strings.HasPrefix(strings.TrimSuffix(q.value, "*"), prefix)
+}
+
+// Overlaps reports whether there is a name that both patterns select.
+func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
+
 // Grant allows its holder one action on the servers that the pattern selects.
 type Grant struct {
 	Holder  Holder

@@ -114,7 +114,7 @@ func specificProblem(s string) *problem {
 // that no two different strings look the same. It applies to documents that are published now;
 // ParseVersion accepts versions that were stored before this rule.
 func plainProblem(s string) *problem {
-	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
+	if i := strings.IndexFunc(s, IsInvisible); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[i:])
 		return schemaProblem("plain", "must not have control or format characters, and has %U", r)
 	}
@@ -124,9 +124,9 @@ func plainProblem(s string) *problem {
 	return nil
 }
 
-// isInvisible reports whether a character is one of the Unicode categories Cc (C0 and C1 controls)
+// IsInvisible reports whether a character is one of the Unicode categories Cc (C0 and C1 controls)
 // and Cf (format characters, such as zero-width ones).
-func isInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
+func IsInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // lengthRule returns a rule for the number of characters of a string; most 0 means no upper bound.
 func lengthRule(least, most int) func(string) *problem {

@@ -59,7 +59,7 @@ func parseURI(s string) (*url.URL, string) {
 }
 
 func neverInURI(r rune) bool {
-	return r <= ' ' || isInvisible(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\^`{|}", r)
+	return r <= ' ' || IsInvisible(r) || unicode.IsSpace(r) || strings.ContainsRune("\"<>\\^`{|}", r)
 }
 
 var (

@@ -6,14 +6,28 @@ package authority
 import (
 	"context"
 	"net/netip"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
-// Caller is the sender of a request.
+// Caller is the sender of a request: a person with a session, or a publisher without one.
 type Caller struct {
 	UserID     string
 	SessionID  string
 	TrustLevel string
 	Address    netip.Addr
+	// Publisher is set if the token was issued for a proof (contract P-15). The fields of a session
+	// are empty then.
+	Publisher *Publisher
+}
+
+// Publisher is a caller that has proved a domain or an identity, and has no session.
+type Publisher struct {
+	Method      publisher.Method
+	Subject     string // what it has proved (publisher.Proof.Subject)
+	Permissions []publisher.Permission
 }
 
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
@@ -35,12 +49,56 @@ type Authority interface {
 	// registry. The error asks for a step-up, with the challenge of RFC 9470 in the detail
 	// "challenge".
 	RequireTrust(ctx context.Context, c Caller) error
+	// RequireFullTrust is RequireTrust for what always needs FULL_TRUST.
+	RequireFullTrust(ctx context.Context, c Caller) error
 	// Record writes an act to the audit log, in the transaction that the context carries, if any.
 	Record(ctx context.Context, a Act) error
 }
 
-// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion or a
-// MethodChange.
+// Publishers issues the tokens of publishers, and records and reports what they do. It is safe for
+// concurrent use.
+type Publishers interface {
+	// IssueToken returns an access token for a publisher, which expires after publisher.TokenTTL.
+	// Authority.Identify accepts it.
+	IssueToken(ctx context.Context, p Publisher) (token string, expiresAt time.Time, err error)
+	// RecordProof writes an attempt to prove something to the audit log, in the transaction that
+	// the context carries, if any.
+	RecordProof(ctx context.Context, a ProofAttempt) error
+	// NotifyMaker sends a notice to the maker of a policy, some time later.
+	NotifyMaker(n PublisherNotice)
+}
+
+// Makers knows the people who created policies. It is safe for concurrent use.
+type Makers interface {
+	// IsActive reports whether the account of a person exists and is not disabled. It returns
+	// fault.Unavailable when the database is not available.
+	IsActive(ctx context.Context, userID string) (bool, error)
+}
+
+// ProofAttempt is one attempt to prove a domain or an identity (contract P-17).
+type ProofAttempt struct {
+	Method   publisher.Method
+	Domain   string // dns, http
+	Issuer   string // oidc, github-oidc; as far as the token could be read
+	Subject  string // likewise
+	Key      string // fingerprint of the key that signed
+	Policies []publisher.PolicyID
+	Address  netip.Addr
+	Reason   string // why it was refused; empty if a token was issued
+}
+
+// PublisherNotice is an event that the maker of a policy should know.
+type PublisherNotice struct {
+	Maker   string // user id
+	Failed  bool   // a proof failed; else the policy was used for the first time, or with a new key
+	Subject string // what was proved, or was to be proved
+	Pattern registry.Pattern
+	Address netip.Addr
+	At      time.Time
+}
+
+// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
+// MethodChange or a PolicyChange, which a person may also have made.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -62,6 +120,18 @@ type MethodChange struct {
 	Service string // name of the service, likewise
 }
 
+// PolicyChange is a policy of a publisher that was added or removed.
+type PolicyChange struct {
+	Actor   string // user id of the person; empty for an operator command
+	Given   bool   // false if it was removed
+	Policy  publisher.PolicyID
+	Method  publisher.Method
+	Subject string // the domain, or the issuer and the pattern of the subject
+	Pattern string
+	Actions []publisher.Action
+}
+
+func (PolicyChange) isChange()    {}
 func (GrantChange) isChange()     {}
 func (ImportedVersion) isChange() {}
 func (MethodChange) isChange()    {}

@@ -7,11 +7,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// TokenClaims are the contents of an access token. Times are rounded down to seconds in the token.
+// TokenClaims are the contents of an access token: of a session, or of a publisher without one.
+// Times are rounded down to seconds in the token.
 type TokenClaims struct {
 	ID        string // jti, unique
 	UserID    auth.UserID
 	SessionID auth.SessionID
+	// Publisher is set in the token of a publisher, in which UserID and SessionID are empty.
+	Publisher *auth.Publisher
 	IssuedAt  time.Time
 	ExpiresAt time.Time
 }

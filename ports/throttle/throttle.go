@@ -17,6 +17,9 @@ const (
 	RegistryAddress Scope = "registry" // registry and methods, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
+
+	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address
+	PublisherDomain  Scope = "publisher_domain"  // proofs of publishers, by domain
 )
 
 // Verdict is the answer to one try.

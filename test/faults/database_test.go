@@ -41,11 +41,12 @@ func startPostgres(t *testing.T) *instance.Postgres {
 	return p
 }
 
-// startOnPostgres starts a service that connects to PostgreSQL at an address.
+// startOnPostgres starts a service that connects to PostgreSQL at an address. It keeps no responses,
+// so that each read reaches the database.
 func startOnPostgres(t *testing.T, p *instance.Postgres, address string) *service {
 	t.Helper()
 	return startService(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
-		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0")
+		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")
 }
 
 // answers holds the number of responses of a crowd by status.
@@ -151,11 +152,11 @@ func TestDatabaseAway(t *testing.T) {
 // forwardNewConnections work again.
 type breakableProxy struct {
 	listener net.Listener
-	target   string
 
-	mu   sync.Mutex
-	dead bool
-	cuts int // number of calls of stopForwarding
+	mu     sync.Mutex
+	target string
+	dead   bool
+	cuts   int // number of calls of stopForwarding
 }
 
 func newBreakableProxy(t *testing.T, target string) *breakableProxy {
@@ -175,6 +176,13 @@ func (w *breakableProxy) stopForwarding() {
 	defer w.mu.Unlock()
 	w.dead = true
 	w.cuts++
+}
+
+// setTarget makes new connections go to another server.
+func (w *breakableProxy) setTarget(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.target = address
 }
 
 func (w *breakableProxy) forwardNewConnections() {
@@ -198,13 +206,13 @@ func (w *breakableProxy) acceptConnections() {
 			return
 		}
 		w.mu.Lock()
-		cuts := w.cuts
+		cuts, target := w.cuts, w.target
 		w.mu.Unlock()
 		if !w.canForward(cuts) {
 			go func() { _, _ = io.Copy(io.Discard, near) }() // until its end
 			continue
 		}
-		far, err := net.Dial("tcp", w.target)
+		far, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = near.Close() // as the server itself would refuse it
 			continue

@@ -68,6 +68,53 @@ func NewPostgres() (*Postgres, error) {
 	return p, nil
 }
 
+// NewStandby creates a server that follows the changes of p, and starts it. p is stopped while its
+// files are copied. Until Promote the standby can only be read. Remove deletes its files.
+func (p *Postgres) NewStandby() (*Postgres, error) {
+	dir, err := os.MkdirTemp("", "tollgate-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of PostgreSQL: %w", err)
+	}
+	s := &Postgres{Address: net.JoinHostPort("127.0.0.1", FreePort()), dir: dir, bin: p.bin, credential: p.credential}
+	if err := s.follow(p); err != nil {
+		s.Remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// follow copies the files of a server and starts as its standby.
+func (p *Postgres) follow(primary *Postgres) error {
+	if c := p.credential; c != nil {
+		if err := os.Chown(p.dir, int(c.Uid), int(c.Gid)); err != nil {
+			return fmt.Errorf("folder of PostgreSQL: %w", err)
+		}
+	}
+	primary.Stop()
+	host, port, _ := net.SplitHostPort(primary.Address) // made by NewPostgres
+	script := `cp -a "$1" data && touch data/standby.signal && echo "primary_conninfo = 'host=$2 port=$3 user=tollgate'" >>data/postgresql.auto.conf`
+	copying := exec.Command("/bin/sh", "-c", script, "sh", primary.dir+"/data", host, port)
+	copying.Dir = p.dir
+	copying.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
+	if out, err := copying.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the files of PostgreSQL: %w\n%s", err, out)
+	}
+	if err := primary.Start(); err != nil {
+		return err
+	}
+	return p.Start()
+}
+
+// Promote makes a standby a server that can be written.
+func (p *Postgres) Promote() error {
+	db := p.Open()
+	defer func() { _ = db.Close() }() // the connection was only used for the call
+	if _, err := db.Exec("SELECT pg_promote()"); err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
+	return nil
+}
+
 func (p *Postgres) runAs(name string) error {
 	account, err := user.Lookup(name)
 	if err != nil {

@@ -89,6 +89,8 @@ type get struct {
 	address string // host:port
 	path    string
 	token   string             // access token; empty for no token
+	coding  string             // Accept-Encoding
+	tag     string             // If-None-Match; the response must then be 304
 	body    func(n int) []byte // body of the n-th request; nil for no body
 }
 
@@ -113,6 +115,12 @@ func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	if g.token != "" {
 		req.Header.Set("Authorization", "Bearer "+g.token)
 	}
+	if g.coding != "" {
+		req.Header.Set("Accept-Encoding", g.coding)
+	}
+	if g.tag != "" {
+		req.Header.Set("If-None-Match", g.tag)
+	}
 	if g.body != nil {
 		req.Header.SetMethod(fasthttp.MethodPost)
 		req.Header.SetContentType("application/json")
@@ -121,8 +129,12 @@ func fetchOnce(client *fasthttp.HostClient, g get, n int) error {
 	if err := client.Do(req, resp); err != nil {
 		return err
 	}
-	if resp.StatusCode() != fasthttp.StatusOK {
-		return fmt.Errorf("%s answered %d: %s", g.path, resp.StatusCode(), resp.Body())
+	want := fasthttp.StatusOK
+	if g.tag != "" {
+		want = fasthttp.StatusNotModified
+	}
+	if resp.StatusCode() != want {
+		return fmt.Errorf("%s answered %d: %s", g.path, resp.StatusCode(), resp.Body()[:min(len(resp.Body()), 200)])
 	}
 	return nil
 }

@@ -7,10 +7,13 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 	"google.golang.org/grpc"
 )
 
@@ -34,6 +37,51 @@ func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest
 	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK, Statuses: statuses}, nil
 }
 
+const (
+	copiedService = "COPIED_SERVICE" // base URL of the service whose responses the floor copies
+	copyPath      = "/copy"
+)
+
+// sendCopies returns a handler that sends the bytes and headers of the response that the service
+// gave to the first such request: what any Fiber service must do at least.
+func sendCopies(base string) fiber.Handler {
+	type response struct {
+		status int
+		header [][2]string
+		body   []byte
+	}
+	var copies sync.Map
+	return func(c *fiber.Ctx) error {
+		key := strings.Clone(c.OriginalURL()) + " " + c.Get("Accept-Encoding") + " " + c.Get("If-None-Match")
+		known, ok := copies.Load(key)
+		if !ok {
+			req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+			req.URI().DisablePathNormalizing = true
+			req.SetRequestURI(base + strings.TrimPrefix(c.OriginalURL(), copyPath))
+			for _, name := range []string{"Accept-Encoding", "If-None-Match"} {
+				if value := c.Get(name); value != "" {
+					req.Header.Set(name, value)
+				}
+			}
+			if err := newClient(strings.TrimPrefix(base, "http://")).Do(req, resp); err != nil {
+				return fmt.Errorf("copy a response: %w", err)
+			}
+			made := response{status: resp.StatusCode(), body: resp.Body()}
+			resp.Header.VisitAll(func(name, value []byte) {
+				if n := string(name); n != "Date" && n != "Content-Length" && n != "Server" {
+					made.header = append(made.header, [2]string{n, string(value)})
+				}
+			})
+			known, _ = copies.LoadOrStore(key, made)
+		}
+		made, _ := known.(response)
+		for _, h := range made.header {
+			c.Set(h[0], h[1])
+		}
+		return c.Status(made.status).Send(made.body)
+	}
+}
+
 // serveFloor serves the floors until it is stopped; with a database, also the floors of records. It
 // prints its addresses in the format of the service.
 func serveFloor(database string) error {
@@ -49,9 +97,12 @@ func serveFloor(database string) error {
 	}
 	server := grpc.NewServer()
 	ratelimit.RegisterRateLimitServiceServer(server, constant{})
-	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, CaseSensitive: true})
 	app.Get("/", func(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) })
 	app.Post("/", func(c *fiber.Ctx) error { return c.SendString(constantText) })
+	if base := os.Getenv(copiedService); base != "" {
+		app.Get(copyPath+"*", sendCopies(base))
+	}
 	if database != "" {
 		if err := mountRecords(app, database); err != nil {
 			return err

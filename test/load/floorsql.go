@@ -13,14 +13,11 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// The paths of a records floor: whole rows of the service's tables, or only their documents, which
-// is less than any registry has to read.
+// The paths of a records floor: whole rows of the service's tables.
 const (
-	floorLatest          = "/rows/latest"
-	floorList            = "/rows/list"
-	floorVersions        = "/rows/versions"
-	floorLatestDocuments = "/documents/latest"
-	floorListDocuments   = "/documents/list"
+	floorLatest   = "/rows/latest"
+	floorList     = "/rows/list"
+	floorVersions = "/rows/versions"
 )
 
 const (
@@ -42,11 +39,9 @@ func mountRecords(app *fiber.App, database string) error {
 		text string
 		args []any
 	}{
-		floorLatest:          {"SELECT " + wholeRow + latest, []any{firstName}},
-		floorVersions:        {"SELECT " + wholeRow + versions, []any{firstName}},
-		floorList:            {"SELECT " + wholeRow + list, []any{"", "", 100}},
-		floorLatestDocuments: {"SELECT document" + latest, []any{firstName}},
-		floorListDocuments:   {"SELECT document" + list, []any{"", "", 100}},
+		floorLatest:   {"SELECT " + wholeRow + latest, []any{firstName}},
+		floorVersions: {"SELECT " + wholeRow + versions, []any{firstName}},
+		floorList:     {"SELECT " + wholeRow + list, []any{"", "", 100}},
 	} {
 		statement, err := db.PrepareContext(context.Background(), q.text)
 		if err != nil {

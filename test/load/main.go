@@ -38,6 +38,10 @@ func main() {
 			exitWith(measureSizes(args))
 		case publishCommand:
 			exitWith(measurePublication(args))
+		case keptCommand:
+			exitWith(measureKept(args))
+		case proofsCommand:
+			exitWith(measureProofs(args))
 		case decisionsCommand:
 			exitWith(measureDecisions(args))
 		case loginsCommand:

@@ -156,7 +156,7 @@ func (b *bench) setDebugAddress(i *instance.Instance) {
 // addReads adds the reads of the registry, each with a floor that reads the same rows of the same
 // database.
 func (b *bench) addReads(e environment, i *instance.Instance) error {
-	floor, err := b.startFloor(e.database)
+	floor, err := b.startFloor(e.database, copiedService+"=http://"+i.API)
 	if err != nil {
 		return err
 	}
@@ -165,15 +165,40 @@ func (b *bench) addReads(e environment, i *instance.Instance) error {
 		b.candidates = append(b.candidates, c)
 		return c
 	}
-	read := func(name, path string, floors ...*candidate) {
-		c := httpCandidate(name+", "+e.records, get{address: i.API, path: "/v0.1/servers" + path}, i.PID(), append(floors, b.floorHTTP)...)
-		b.candidates = append(b.candidates, c)
+	read := func(name, path string, g get, floors ...*candidate) {
+		g.address, g.path = floor.API, copyPath+"/v0.1/servers"+path
+		copied := httpCandidate("floor: copy of "+name+", "+e.records, g, floor.PID())
+		b.candidates = append(b.candidates, copied)
+		g.address, g.path = i.API, "/v0.1/servers"+path
+		b.candidates = append(b.candidates, httpCandidate(name+", "+e.records, g, i.PID(), append([]*candidate{copied}, floors...)...))
 	}
-	read("get latest", "/com.example%2Fs0/versions/latest", rows("rows of get latest", floorLatest), rows("documents of get latest", floorLatestDocuments))
-	read("list of 100", "?limit=100", rows("rows of list of 100", floorList), rows("documents of list of 100", floorListDocuments))
-	read("20 versions", "/com.example%2Fs0/versions", rows("rows of 20 versions", floorVersions))
-	read("search of 11 among 319", "?limit=100&search=s29")
+	const latest, list = "/com.example%2Fs0/versions/latest", "?limit=100"
+	read("get latest", latest, get{}, rows("rows of get latest", floorLatest))
+	read("list of 100", list, get{}, rows("rows of list of 100", floorList))
+	read("compressed list of 100", list, get{coding: "gzip"})
+	tag, err := fetchTag("http://" + i.API + "/v0.1/servers" + list)
+	if err != nil {
+		return err
+	}
+	read("list of 100, not modified", list, get{tag: tag})
+	read("20 versions", "/com.example%2Fs0/versions", get{}, rows("rows of 20 versions", floorVersions))
+	read("search of 11 among 319", "?limit=100&search=s29", get{})
 	return nil
+}
+
+// fetchTag returns the entity tag of a response.
+func fetchTag(address string) (string, error) {
+	req, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the entity tag: %w", err)
+	}
+	req.Header.Set("Accept-Encoding", "identity") // the compressed form has another tag
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("read the entity tag: %w", err)
+	}
+	_ = resp.Body.Close() // it is not read
+	return resp.Header.Get("ETag"), nil
 }
 
 // profileCandidates saves a CPU profile of each candidate's process under its load.

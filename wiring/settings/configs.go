@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -12,7 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -36,8 +40,23 @@ func RetentionConfig(r Retention, a Auth) retention.Config {
 }
 
 // PublishConfig returns the configuration of changes of the registry.
-func PublishConfig(r Registry, p Packages) publish.Config {
-	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level()}
+func PublishConfig(r Registry, p Packages, u Publishers) publish.Config {
+	reserved, _ := u.reserved() // Validate accepts no other
+	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved}
+}
+
+// PoliciesConfig returns the configuration of policies and proofs of publishers.
+func PoliciesConfig(u Publishers, t oidc.Config) policies.Config {
+	reserved, _ := u.reserved() // Validate accepts no other
+	return policies.Config{
+		Mode: u.Mode(), UnprovenAfter: u.UnprovenAfter,
+		Rules: publisher.Rules{Issuers: t.Issuers, GitHubIssuer: t.GitHubIssuer, Reserved: reserved},
+	}
+}
+
+// RecheckConfig returns the configuration of the search for keys of domains.
+func RecheckConfig(u Publishers) recheck.Config {
+	return recheck.Config{Mode: u.Mode(), Interval: u.Recheck, UnprovenAfter: u.UnprovenAfter}
 }
 
 // WriteTrust returns the trust level that every write to the registry requires.
@@ -57,7 +76,7 @@ func StatisticsOptions(r RateLimit) statistics.Options {
 }
 
 // ThrottleConfig returns the limits of the API.
-func ThrottleConfig(l Limits, r RateLimit) inprocess.ThrottleConfig {
+func ThrottleConfig(l Limits, u Publishers, r RateLimit) inprocess.ThrottleConfig {
 	return inprocess.ThrottleConfig{
 		Prefix: r.Prefix,
 		Limits: map[throttle.Scope]inprocess.Limit{
@@ -66,6 +85,9 @@ func ThrottleConfig(l Limits, r RateLimit) inprocess.ThrottleConfig {
 			throttle.RegistryAddress: {Requests: l.Registry, Window: l.Window},
 			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
 			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
+
+			throttle.PublisherAddress: {Requests: u.ProofLimit, Window: proofWindow},
+			throttle.PublisherDomain:  {Requests: u.DomainLimit, Window: proofWindow},
 		},
 	}
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
@@ -26,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
@@ -45,7 +48,11 @@ type Settings struct {
 	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Registry     Registry                  `part:"Registry" readBy:"registry"`
 	Servers      registryrecords.Config    `part:"Registry" readBy:"registry"`
+	ReadCache    readcache.Config          `part:"Registry" readBy:"registry"`
 	Packages     Packages                  `part:"Registry" readBy:"registry"`
+	Publishers   Publishers                `part:"Publishers" readBy:"registry"`
+	DomainKeys   keysources.Config         `part:"Publishers" readBy:"registry"`
+	IDTokens     oidc.Config               `part:"Publishers" readBy:"registry"`
 	Auth         Auth                      `part:"Authentication" readBy:"auth"`
 	Retention    Retention                 `part:"Retention" readBy:"api"`
 	Places       maxmind.Config            `part:"Signals of risk" readBy:"auth"`
@@ -179,6 +186,7 @@ func (s *Settings) complete() error {
 	s.Service.LogFormat = strings.ToLower(s.Service.LogFormat)
 	s.warnOfUnusedStores()
 	s.warnOfUnusedTLS()
+	s.warnOfIssuers()
 	s.Tokens.DataDir, s.Tokens.TokenLife = s.SQLite.Dir, s.Auth.AccessTokenTTL
 	var err error
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {

@@ -5,12 +5,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
 // registryTables contains the records of the registry and of the methods listing.
 type registryTables struct {
 	versions map[versionKey]storedVersion
 	grants   map[registry.Grant]bool
+	policies map[publisher.PolicyID]publisher.Policy
 	methods  map[catalogue.MethodID]catalogue.Method
 }
 
@@ -30,6 +32,7 @@ func newRegistryTables() registryTables {
 	t := registryTables{
 		versions: make(map[versionKey]storedVersion),
 		grants:   make(map[registry.Grant]bool),
+		policies: make(map[publisher.PolicyID]publisher.Policy),
 		methods:  make(map[catalogue.MethodID]catalogue.Method),
 	}
 	for _, m := range documentedMethods() {
@@ -39,5 +42,8 @@ func newRegistryTables() registryTables {
 }
 
 func (t registryTables) clone() registryTables {
-	return registryTables{versions: maps.Clone(t.versions), grants: maps.Clone(t.grants), methods: maps.Clone(t.methods)}
+	return registryTables{
+		versions: maps.Clone(t.versions), grants: maps.Clone(t.grants),
+		policies: maps.Clone(t.policies), methods: maps.Clone(t.methods),
+	}
 }

@@ -30,6 +30,13 @@ func TestGrants(t *testing.T) {
 	})
 }
 
+func TestPolicies(t *testing.T) {
+	registrystoretest.RunPolicies(t, func(*testing.T) registrystoretest.PolicyStores {
+		db := records.New()
+		return registrystoretest.PolicyStores{Policies: records.NewPolicies(db), Runner: db}
+	})
+}
+
 func TestMethods(t *testing.T) {
 	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}

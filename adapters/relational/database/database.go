@@ -8,6 +8,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -23,7 +24,7 @@ type DB struct {
 	writer  *bun.DB
 	dialect Dialect
 
-	statements statements
+	statements sync.Map      // the prepared statements of the read pool (*sql.Stmt), by their text
 	hook       bun.QueryHook // optional
 	log        *logrus.Entry // optional
 	writes     writes
@@ -58,6 +59,27 @@ func (d *DB) Registry() RegistrySyntax { return d.dialect.Registry }
 
 // TimeArgument converts a time to an argument of a query that Bun does not format.
 func (d *DB) TimeArgument(t time.Time) any { return d.dialect.Syntax.TimeArgument(t) }
+
+// HasDataVersion reports whether the database has a data version.
+func (d *DB) HasDataVersion() bool { return d.dialect.DataVersion != nil }
+
+// DataVersion returns a number that is another one after each commit. ok is false if the database
+// has no such number.
+func (d *DB) DataVersion(ctx context.Context) (version int64, ok bool, err error) {
+	if d.dialect.DataVersion == nil {
+		return 0, false, nil
+	}
+	version, err = d.dialect.DataVersion(ctx)
+	return version, true, d.ClassifyError(err)
+}
+
+// Listen calls notify for each notification of a channel, and when notifications may have been
+// lost, until ctx ends. It returns at once if the database sends no notifications.
+func (d *DB) Listen(ctx context.Context, channel string, notify func(text string)) {
+	if d.dialect.Listen != nil {
+		d.dialect.Listen(ctx, channel, notify)
+	}
+}
 
 // InTransaction calls do with the transaction that ctx carries, or with a new one. do must pass its
 // context on to every statement.

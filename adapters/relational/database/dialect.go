@@ -30,6 +30,13 @@ type Dialect struct {
 	Breaker *Breaker
 	// WriteProbe returns a statement that fails if the database cannot be written. It is optional.
 	WriteProbe func() string
+	// DataVersion returns a number that is another one after each commit of other connections than
+	// the one that it reads it on. It is nil if the database has no such number.
+	DataVersion func(ctx context.Context) (int64, error)
+	// Listen calls notify with the text of each notification of a channel, and with an empty text
+	// when notifications may have been lost, until ctx ends. It is nil if the database sends no
+	// notifications.
+	Listen func(ctx context.Context, channel string, notify func(text string))
 }
 
 // Class is what a driver's error means for the caller.

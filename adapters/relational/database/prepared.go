@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"database/sql"
-	"sync"
 
 	"github.com/uptrace/bun"
 )
@@ -59,52 +58,31 @@ func (d *DB) QueryNumber(ctx context.Context, q Query) (int, error) {
 }
 
 // queryObserved runs a prepared query and calls the hook, because Bun does not see the query.
-func (d *DB) queryObserved(ctx context.Context, q Query) (*sql.Rows, error) {
-	if d.hook == nil {
-		return d.statements.runPrepared(ctx, d, q)
+func (d *DB) queryObserved(ctx context.Context, q Query) (rows *sql.Rows, err error) {
+	if d.hook != nil {
+		event := &bun.QueryEvent{DB: d.reader, Query: q.Text, QueryTemplate: q.Text, QueryArgs: q.Args}
+		ctx = d.hook.BeforeQuery(ctx, event)
+		defer func() { event.Err = err; d.hook.AfterQuery(ctx, event) }()
 	}
-	event := &bun.QueryEvent{DB: d.reader, Query: q.Text, QueryTemplate: q.Text, QueryArgs: q.Args}
-	ctx = d.hook.BeforeQuery(ctx, event)
-	rows, err := d.statements.runPrepared(ctx, d, q)
-	event.Err = err
-	d.hook.AfterQuery(ctx, event)
-	return rows, err
-}
-
-// statements are the prepared statements of the read pool, by their text. The pool closes them.
-type statements struct {
-	mu     sync.RWMutex
-	byText map[string]*sql.Stmt
-}
-
-func (s *statements) runPrepared(ctx context.Context, d *DB, q Query) (*sql.Rows, error) {
-	statement, err := s.prepareOnce(ctx, d, q.Text) //nolint:sqlclosecheck // the next query uses it
+	statement, err := d.prepareOnce(ctx, q.Text) //nolint:sqlclosecheck // the next query uses it
 	if err != nil {
 		return nil, err
 	}
-	return statement.QueryContext(ctx, q.Args...)
+	return statement.QueryContext(ctx, q.Args...) //nolint:sqlclosecheck // the caller closes the rows
 }
 
-func (s *statements) prepareOnce(ctx context.Context, d *DB, text string) (*sql.Stmt, error) {
-	s.mu.RLock()
-	known := s.byText[text]
-	s.mu.RUnlock()
-	if known != nil {
-		return known, nil
+// prepareOnce returns the statement of the read pool with a text. The pool closes it.
+func (d *DB) prepareOnce(ctx context.Context, text string) (*sql.Stmt, error) {
+	if known, ok := d.statements.Load(text); ok {
+		return known.(*sql.Stmt), nil //nolint:errcheck // it has only statements
 	}
 	made, err := d.reader.DB.PrepareContext(ctx, d.dialect.Syntax.Placeholders(text))
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.byText[text]; known != nil {
+	known, loaded := d.statements.LoadOrStore(text, made)
+	if loaded {
 		_ = made.Close() //nolint:sqlclosecheck // another caller was first; this statement was never used
-		return known, nil
 	}
-	if s.byText == nil {
-		s.byText = map[string]*sql.Stmt{}
-	}
-	s.byText[text] = made
-	return made, nil
+	return known.(*sql.Stmt), nil //nolint:errcheck // it has only statements
 }

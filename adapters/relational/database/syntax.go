@@ -1,6 +1,7 @@
 package database
 
 import (
+	"database/sql"
 	"io/fs"
 	"slices"
 	"time"
@@ -46,12 +47,23 @@ type RegistrySyntax struct {
 	ActiveLatest string
 	UpdatedAfter string // condition that a row, found by another index, was updated after the argument
 	NameMatches  string // condition that a name matches the argument, a pattern of LIKE, in upper or lower case
-	Document     string // expression of a document, in the form that ListEncoding reads
 	DocumentSize string // expression of the number of bytes of a document
 
-	Unique UniqueErrors
-	Find   Finder
-	Lists  ListEncoding
+	Unique   UniqueErrors
+	Find     Finder
+	Versions VersionEncoding
+	// NewNames is the query of the next names of servers in the order of their ids: the greatest
+	// id, the number of names, and the names, each but the first after a newline. Its arguments are
+	// the id after which they begin and the maximum number of names. It is empty if a server may be
+	// stored after one with a greater id.
+	NewNames string
+	// NamesOf is the subquery that selects the names of the argument, a JSON array. It is empty if
+	// NewNames is.
+	NamesOf string
+	// NamesWith returns the FROM and WHERE clauses of a selection of the index of the parts of
+	// names: the rows, called servers, of the names that contain a text and are not before another
+	// name. The pattern is the text as a pattern of LIKE. It is nil if NewNames is not empty.
+	NamesWith func(text, pattern, notBefore string) Condition
 	// UpdateStates returns the statements that store everything but the documents of versions.
 	UpdateStates func(releases []registry.Release) []Statement
 }
@@ -73,31 +85,23 @@ type Finder interface {
 	// UpdatedRows returns the condition that a row was updated after a time (Syntax.TimeArgument).
 	// The caller knows that fewer rows than limit were.
 	UpdatedRows(after any, limit int) Condition
-	// NamesWith returns the FROM and WHERE clauses of two selections of the index of the parts of
-	// names: the rows that are counted to learn how many names there are, and the rows, called
-	// servers, of the names that contain a text and are not before another name. The pattern is the
-	// text as a pattern of LIKE.
-	NamesWith(text, pattern, notBefore string) (counted, names Condition)
 }
 
-// ListEncoding reads many versions as one row, because a driver does more work for a row than for
-// its bytes (docs/adr/0010-lists-are-read-as-packed-text.md). The text of its queries begins after
-// WHERE and selects rows of versions in the order of the list.
-type ListEncoding interface {
-	// PackSmall returns the query that packs the rows of q. If a document has more than maxDocument
-	// bytes, at least that row is missing in the result of Unpack, but it is counted. q must have a
-	// limit.
-	PackSmall(q Query, maxDocument int) Query
-	// PackUpTo returns the query that packs the rows of q up to the row whose document reaches
-	// maxBytes in total, and counts all rows. It returns false if the database reads these rows
-	// faster one by one.
-	PackUpTo(q Query, maxBytes int) (Query, bool)
-	// Unpack returns the records of the two columns of the one row of a packed query, and how many
-	// rows were counted. parse reads the column facts.
-	Unpack(columns [2]string, parse FactsParser) (records []registry.Record, counted int, err error)
-	// AppendDocument appends a document to dst. src is the value that the driver returns for
-	// RegistrySyntax.Document.
-	AppendDocument(dst []byte, src any) ([]byte, error)
+// Limit limits the versions that a query reads.
+type Limit struct {
+	Rows  int // most records; 0 means no limit
+	Bytes int // the records end with the one whose document reaches this number of bytes in total
+}
+
+// VersionEncoding reads versions in the way that costs the driver of the database least
+// (docs/adr/0010-lists-are-read-as-packed-text.md).
+type VersionEncoding interface {
+	// Select returns the query that reads the versions of q, whose text begins after WHERE. If there
+	// is a limit of rows, q selects one row more.
+	Select(q Query, limit Limit) Query
+	// Collect returns the records of the rows of such a query up to the limit, and whether there are
+	// more. parse reads the column facts.
+	Collect(rows *sql.Rows, limit Limit, parse FactsParser) (records []registry.Record, more bool, err error)
 }
 
 // FactsParser parses the column facts of a version.

@@ -29,6 +29,8 @@ type running struct {
 	// PostgreSQL answers the COMMIT after a failed statement with a rollback and no error, and a
 	// joined Atomically that returned an error promises that nothing is stored.
 	failure error
+	// ended are called after the commit.
+	ended []func()
 }
 
 // carrier is the key of the transaction of one database in a context. Two databases of a process
@@ -98,7 +100,20 @@ func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (u
 		return true, d.classifyEnd(ctx, t.failure)
 	}
 	open = false
-	return false, d.classifyEnd(ctx, tx.Commit())
+	err = tx.Commit()
+	for _, call := range t.ended {
+		call()
+	}
+	return false, d.classifyEnd(ctx, err)
+}
+
+// AfterCommit calls do after the commit of the transaction that ctx carries, before Atomically
+// returns, also if the outcome of the commit is unknown. It does not call do if the transaction is
+// rolled back.
+func (d *DB) AfterCommit(ctx context.Context, do func()) {
+	if t := d.carriedTransaction(ctx); t != nil {
+		t.ended = append(t.ended, do)
+	}
 }
 
 // beginTransaction begins a transaction. It returns a function that gives the connection back after

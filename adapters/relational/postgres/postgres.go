@@ -112,7 +112,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	}
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow), Registry: registrySyntax,
-		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
+		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe, Listen: listen(config),
 		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 	}), cleanup, nil
 }

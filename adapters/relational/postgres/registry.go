@@ -7,19 +7,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// registrySyntax is the SQL of the registry's tables. Documents are read in PostgreSQL's escape
-// form: as bytes they would be sent as hexadecimal digits, two for each byte.
+// registrySyntax is the SQL of the registry's tables.
 var registrySyntax = database.RegistrySyntax{
 	LockServer: `INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING;
 		SELECT name FROM servers WHERE name = ?0 FOR UPDATE`,
 	ActiveLatest: "CASE WHEN v.is_latest THEN v.status <> 'deleted' END",
 	UpdatedAfter: "v.updated_at > ?",
 	NameMatches:  matchPattern("v.name"),
-	Document:     "encode(v.document, 'escape')",
 	DocumentSize: "octet_length(v.document)",
 	Unique:       database.UniqueErrors{Version: "versions_exist_once", Publication: "versions_publication", Latest: "versions_one_latest"},
 	Find:         finder{},
-	Lists:        textEncoding{},
+	NamesWith:    namesWith,
+	Versions:     packedVersions{},
 	UpdateStates: updateStates,
 }
 
@@ -49,16 +48,15 @@ func (finder) UpdatedRows(after any, limit int) database.Condition {
 	}
 }
 
-// NamesWith returns the selection of the index of the parts of names, which it reads first and
+// namesWith returns the selection of the index of the parts of names, which it reads first and
 // alone: PostgreSQL would otherwise call its function, which is slow, for the rows of another
 // index.
-func (finder) NamesWith(text, pattern, notBefore string) (counted, names database.Condition) {
-	names = database.Condition{
+func namesWith(text, pattern, notBefore string) database.Condition {
+	return database.Condition{
 		Text: `FROM (WITH found AS MATERIALIZED (SELECT name FROM servers WHERE server_parts(name) @@ CAST(? AS tsquery)) SELECT name FROM found) AS servers
 			WHERE ` + matchPattern("servers.name") + " AND servers.name >= ?",
 		Args: []any{partsQuery(text), pattern, notBefore},
 	}
-	return names, names
 }
 
 // minTrigram is the length of the parts of names in the index. A shorter text is the beginning of

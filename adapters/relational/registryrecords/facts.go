@@ -2,6 +2,7 @@ package registryrecords
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,80 +13,32 @@ import (
 var errFacts = errors.New("the column facts of a version has another form")
 
 // parseFacts parses the column facts of a version. The migration 0004_facts describes its form.
-func parseFacts(text string) (registry.Release, error) {
-	f := factReader{rest: text}
-	var r registry.Release
-	name, status := f.readText(), f.readText()
-	r.Latest = f.readNumber() == 1
-	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = f.readTime(), f.readTime(), f.readTime()
-	version := f.readBytes(f.readNumber())
-	r.StatusMessage = f.rest
-	if f.failed {
-		return registry.Release{}, database.BrokenRow(errFacts)
+func parseFacts(text string) (r registry.Release, err error) {
+	const fields, firstNumber = 8, 2
+	all := strings.SplitN(text, " ", fields)
+	if len(all) != fields {
+		return r, database.BrokenRow(errFacts)
 	}
-	var err error
-	if r.Name, err = registry.ParseName(name); err != nil {
-		return registry.Release{}, database.BrokenRow(err)
+	var numbers [fields - 1 - firstNumber]int64
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(all[firstNumber+i], 10, 64); err != nil {
+			return r, database.BrokenRow(errFacts)
+		}
 	}
-	if r.Version, err = registry.ParseVersion(version); err != nil {
-		return registry.Release{}, database.BrokenRow(err)
+	last, size := all[fields-1], numbers[4]
+	if size < 0 || size > int64(len(last)) {
+		return r, database.BrokenRow(errFacts)
 	}
-	if r.Status, err = registry.ParseStatus(status); err != nil {
+	r.Latest, r.StatusMessage = numbers[0] == 1, last[size:]
+	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = parseTime(numbers[1]), parseTime(numbers[2]), parseTime(numbers[3])
+	var failed [3]error
+	r.Name, failed[0] = registry.ParseName(all[0])
+	r.Status, failed[1] = registry.ParseStatus(all[1])
+	r.Version, failed[2] = registry.ParseVersion(last[:size])
+	if err := errors.Join(failed[:]...); err != nil {
 		return registry.Release{}, database.BrokenRow(err)
 	}
 	return r, nil
 }
 
-// factReader reads values from the beginning of a text.
-type factReader struct {
-	rest   string
-	failed bool
-}
-
-func (f *factReader) readText() string {
-	end := strings.IndexByte(f.rest, ' ')
-	if end < 0 {
-		f.failed = true
-		return ""
-	}
-	word := f.rest[:end]
-	f.rest = f.rest[end+1:]
-	return word
-}
-
-// readNumber reads a decimal number. It does not use strconv, because a list has hundreds of
-// numbers.
-func (f *factReader) readNumber() int64 {
-	word := f.readText()
-	digits := strings.TrimPrefix(word, "-")
-	const most = 18 // digits that fit into every int64
-	if digits == "" || len(digits) > most {
-		f.failed = true
-		return 0
-	}
-	var n int64
-	for _, d := range []byte(digits) {
-		if d < '0' || d > '9' {
-			f.failed = true
-			return 0
-		}
-		n = n*10 + int64(d-'0')
-	}
-	if len(digits) < len(word) {
-		return -n
-	}
-	return n
-}
-
-func (f *factReader) readTime() time.Time { return time.UnixMicro(f.readNumber()).UTC() }
-
-// readBytes returns the next n bytes.
-func (f *factReader) readBytes(n int64) string {
-	if f.failed || n < 0 || n > int64(len(f.rest)) {
-		f.failed = true
-		return ""
-	}
-	taken := f.rest[:n]
-	f.rest = f.rest[n:]
-	return taken
-}
+func parseTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -1,11 +1,9 @@
 package registryrecords
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -36,30 +34,5 @@ func TestFacts(t *testing.T) {
 		if _, err := parseFacts(text); !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: %v, want a fault of kind internal", defect, err)
 		}
-	}
-}
-
-// bytesEncoding appends bytes.
-type bytesEncoding struct{ database.ListEncoding }
-
-func (bytesEncoding) AppendDocument(dst []byte, src any) ([]byte, error) {
-	return append(dst, src.([]byte)...), nil
-}
-
-func TestArenaKeepsDocumentsApart(t *testing.T) {
-	a := arena{rows: 3, encoding: bytesEncoding{}}
-	var all [][]byte
-	for _, text := range []string{"one", "two", strings.Repeat("three", 1000)} {
-		if err := a.Scan([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, a.last)
-	}
-	_ = append(all[0], "!!!"...) // must not change the next document
-	if string(all[0]) != "one" || string(all[1]) != "two" {
-		t.Errorf("the first documents are %q and %q", all[0], all[1])
-	}
-	if err := a.Scan(1); err == nil {
-		t.Error("a number was read as a document")
 	}
 }

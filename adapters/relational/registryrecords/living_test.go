@@ -39,6 +39,9 @@ func crowdedDatabase(t *testing.T, kind string, open func(t *testing.T) *relatio
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
 			SELECT '`+manyDeleted+"', CAST(n.i AS text), CASE WHEN n.i > 3 THEN 'deleted' ELSE 'active' END, '', "+
 			strings.Join([]string{at, at, at, flag, document}, ", ")+" FROM "+numbers)
+	if kind == relationaltest.PostgreSQL {
+		statements = append(statements, "VACUUM ANALYZE") // now, and not whenever the server does it
+	}
 	for _, statement := range statements {
 		if err := db.Execute(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -54,7 +57,7 @@ var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 type crowdedRead struct {
 	read  func(ctx context.Context, s *registryrecords.Servers) (int, error) // returns how many records it found
 	least int                                                                // records that it must find
-	most  int                                                                // rows that PostgreSQL may read without returning them
+	most  int                                                                // rows that PostgreSQL may read in vain or without an index
 	index string                                                             // the index with which SQLite must find the rows
 }
 
@@ -86,20 +89,20 @@ func crowdedReads(t *testing.T) map[string]crowdedRead {
 		"one version":       {list(registrystore.Query{Version: one}), 30, 0, "versions_living_by_version "},
 
 		"search of 1, common":      {list(registrystore.Query{Search: "e"}), 30, near, "versions_living "},
-		"search of 1, rare":        {list(registrystore.Query{Search: "Q"}), 30, 2 * near, "server_trigrams"},
-		"search of 2, rare":        {list(registrystore.Query{Search: "zz"}), 20, 2 * near, "server_trigrams"},
+		"search of 1, rare":        {list(registrystore.Query{Search: "Q"}), 30, 2 * near, `versions_living \(name=`},
+		"search of 2, rare":        {list(registrystore.Query{Search: "zz"}), 20, 2 * near, `versions_living \(name=`},
 		"search of 3, common":      {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
-		"search of 3, rare":        {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, "server_parts"},
-		"search of 5, rare":        {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, "server_parts"},
-		"search without a match":   {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "server_trigrams"},
-		"search, latest":           {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, "server_trigrams"},
-		"search, one version":      {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, "server_trigrams"},
+		"search of 3, rare":        {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, `versions_living \(name=`},
+		"search of 5, rare":        {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, `versions_living \(name=`},
+		"search without a match":   {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "servers USING INTEGER PRIMARY KEY"},
+		"search, latest":           {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, `versions_one_latest \(name=`},
+		"search, one version":      {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, `versions_living_by_version \(version=\? AND name=`},
 		"search, many deleted":     {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
 		"search, many, latest":     {list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
-		"search with deleted":      {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, "server_trigrams"},
+		"search with deleted":      {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, `sqlite_autoindex_versions_1 \(name=`},
 		"search of late names":     {list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living "},
 		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdActive - 10), Deleted: true}), 9, near, "versions_by_update "},
-		"updates of late names":    {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + 1, "sqlite_autoindex_versions_1 "},
+		"updates of late names":    {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + registryrecords.FewRows + 2, "sqlite_autoindex_versions_1 "},
 		"versions":                 {countVersions(name), 3, 0, "versions_living_by_publication "},
 		"versions, outline":        {countOutline(name), 3, 0, "versions_living_by_publication "},
 		"latest version of server": {findLatest(name), 1, 0, "versions_one_latest "},
@@ -183,33 +186,29 @@ func requireIndex(t *testing.T, db *relationaltest.Database, read func(ctx conte
 	}
 }
 
-var (
-	removedRows = regexp.MustCompile(`Rows Removed by (?:Filter|Index Recheck|Join Filter): (\d+)`)
-)
+// wastedRows matches the number of rows that a step read and did not return, or read without an
+// index. A limit may end a scan of a table early.
+var wastedRows = regexp.MustCompile(`(?:Rows Removed by (?:Filter|Index Recheck|Join Filter): |Seq Scan on .*actual rows=)(\d+)`)
 
-// requireNoMoreRows checks that PostgreSQL reads no whole table, and at most this many rows that it
-// does not return.
+// requireNoMoreRows checks that PostgreSQL wastes at most this many rows.
 func requireNoMoreRows(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, generic bool, most int) {
 	t.Helper()
 	plans, err := db.Executions(t.Context(), generic, read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed := 0
-	for query, plan := range plans {
-		if wholeTable[relationaltest.PostgreSQL].MatchString(plan) {
-			t.Errorf("it reads a whole table:\n%s\n%s", query, plan)
-		}
-		for _, found := range removedRows.FindAllStringSubmatch(plan, -1) {
+	wasted := 0
+	for _, plan := range plans {
+		for _, found := range wastedRows.FindAllStringSubmatch(plan, -1) {
 			n, err := strconv.Atoi(found[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			removed += n
+			wasted += n
 		}
 	}
-	if removed > most {
-		t.Errorf("it reads %d rows that it does not return, want %d at most:\n%v", removed, most, plans)
+	if wasted > most {
+		t.Errorf("it reads %d rows in vain or without an index, want %d at most:\n%v", wasted, most, plans)
 	}
 }
 

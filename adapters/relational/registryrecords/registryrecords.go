@@ -1,7 +1,7 @@
-// Package registryrecords stores the versions of servers, their remote addresses, and the grants in
-// a relational database. It implements the ports of ports/registrystore. It has the queries, not
-// the rules: core/registry decides what is stored, and the constraints of the schema hold for all
-// callers.
+// Package registryrecords stores the versions of servers, their remote addresses, the grants, and
+// the policies of publishers in a relational database. It implements the ports of
+// ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
+// the constraints of the schema hold for all callers.
 package registryrecords
 
 import (
@@ -13,5 +13,7 @@ import (
 // Set provides the stores of the registry from a database.DB and a Config.
 var Set = wire.NewSet(
 	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
+	NewChanges, wire.Bind(new(registrystore.Changes), new(*Changes)),
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
+	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
 )

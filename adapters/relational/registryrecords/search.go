@@ -24,6 +24,13 @@ const (
 // another index has few of them. In the other cases the page ends after farRows, with fewer records
 // than the limit.
 func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
+	if s.sql.NewNames != "" && q.UpdatedSince.IsZero() {
+		// A page needs no more names than it has rows, if each name has a row, and one more that shows
+		// whether there are more. Some names may have only deleted versions.
+		if p, ok, err := s.pageFromMemory(ctx, q, q.Limit*5/4+2); err != nil || ok {
+			return p, err
+		}
+	}
 	p, err := s.nextRows(ctx, q, s.near)
 	if err != nil || p.EndName == "" {
 		return p, err
@@ -109,39 +116,41 @@ func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (regis
 // searchPage returns the page of a search, and true, if the index of the parts of names finds few
 // names.
 func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
-	if strings.Contains(q.Search, endOfName) {
-		return registrystore.Page{}, true, nil
+	if s.sql.NewNames != "" {
+		return s.pageFromMemory(ctx, q, fewRows)
 	}
-	counted, names := s.sql.Find.NamesWith(q.Search, likePattern(q), q.AfterName)
-	found, err := s.countFew(ctx, counted)
+	names := s.sql.NamesWith(q.Search, likePattern(q), q.AfterName)
+	found, err := s.countFew(ctx, names)
 	if err != nil || found > fewRows {
 		return registrystore.Page{}, false, err
 	}
 	// A page needs no more names than it has rows, if each name has a row. The last row shows
 	// whether there are more.
 	if enough := q.Limit + 2; enough < found {
-		if p, err := s.pageOfNames(ctx, q, names, enough); err != nil || p.More {
+		if p, err := s.pageOfNames(ctx, q, firstNames(names, enough)); err != nil || p.More {
 			return p, true, err
 		}
 	}
-	p, err := s.pageOfNames(ctx, q, names, math.MaxInt32)
+	p, err := s.pageOfNames(ctx, q, firstNames(names, math.MaxInt32))
 	return p, true, err
 }
 
-// pageOfNames returns the page of the versions of the first names of a selection.
-func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names database.Condition, limit int) (registrystore.Page, error) {
-	ofName := "v.name IN"
-	if q.LatestOnly {
-		ofName = "v.is_latest AND v.name IN" // with the index that has one row for each name
-	}
-	return s.listPage(ctx, q, database.Condition{
-		Text: ofName + " (SELECT name FROM (SELECT servers.name AS name " + names.Text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found)",
+// firstNames returns the subquery of the first names of a selection.
+func firstNames(names database.Condition, limit int) database.Condition {
+	return database.Condition{
+		Text: "SELECT name FROM (SELECT servers.name AS name " + names.Text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found",
 		Args: append(slices.Clip(names.Args), limit),
-	})
+	}
 }
 
-// endOfName is what the index of SQLite has after each name. No name contains it.
-const endOfName = "\x01"
+// pageOfNames returns the page of the versions of the names that a subquery selects.
+func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names database.Condition) (registrystore.Page, error) {
+	ofName := "v.name IN ("
+	if q.LatestOnly {
+		ofName = "v.is_latest AND v.name IN (" // with the index that has one row for each name
+	}
+	return s.listPage(ctx, q, database.Condition{Text: ofName + names.Text + ")", Args: names.Args})
+}
 
 // countFew returns how many rows there are, or fewRows and one if there are more than fewRows.
 func (s *Servers) countFew(ctx context.Context, rows database.Condition) (int, error) {

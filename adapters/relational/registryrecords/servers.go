@@ -22,6 +22,8 @@ type Servers struct {
 	sql        database.RegistrySyntax
 	uniqueURLs bool
 	near       int // nearRows, fewer in tests
+	names      nameCache
+	changes    *changeLog
 }
 
 var (
@@ -31,7 +33,10 @@ var (
 
 // NewServers returns the store of servers.
 func NewServers(db *database.DB, c Config) *Servers {
-	return &Servers{db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows}
+	return &Servers{
+		db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows,
+		names: newNameCache(), changes: &changeLog{},
+	}
 }
 
 // List implements registrystore.ServerReader.
@@ -49,7 +54,7 @@ func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c databas
 	if c.Text != "" {
 		all = all.And(c.Text, c.Args...)
 	}
-	return s.readPage(ctx, database.Query{Text: all.Text + listOrder(q), Args: all.Args, Fixed: fixed}, extent{rows: q.Limit, bytes: q.Bytes, room: q.Limit + 1})
+	return s.readPage(ctx, database.Query{Text: all.Text + listOrder(q), Args: all.Args, Fixed: fixed}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
 }
 
 // listOrder returns the ORDER BY clause of a list. If it has only the latest versions, each name
@@ -61,9 +66,6 @@ func listOrder(q registrystore.Query) string {
 	return " ORDER BY v.name, v.version"
 }
 
-// someVersions is for how many versions of a server memory is allocated first.
-const someVersions = 8
-
 // Versions implements registrystore.ServerReader.
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	condition, args := visibleOnly("v.name = ?", q.Deleted), []any{q.Name.String()}
@@ -71,7 +73,7 @@ func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (
 		condition += " AND v.published_at < ?"
 		args = append(args, s.db.TimeArgument(q.Before))
 	}
-	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, extent{rows: q.Limit, bytes: q.Bytes, room: someVersions})
+	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
 }
 
 const newestFirst = " ORDER BY v.published_at DESC"
@@ -120,7 +122,7 @@ func visibleOnly(condition string, deleted bool) string {
 }
 
 func (s *Servers) findVersion(ctx context.Context, condition string, args ...any) (registry.Record, error) {
-	found, err := s.readRows(ctx, database.Query{Text: condition, Args: args, Fixed: true}, extent{room: 1})
+	found, err := s.readPage(ctx, database.Query{Text: condition, Args: args, Fixed: true}, database.Limit{})
 	if err != nil {
 		return registry.Record{}, err
 	}

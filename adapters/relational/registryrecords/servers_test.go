@@ -2,7 +2,10 @@ package registryrecords_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,7 +59,12 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 // saveLocked stores changes of one server in a transaction, as a use case does.
 func saveLocked(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change) error {
 	t.Helper()
-	return db.Atomically(t.Context(), func(ctx context.Context) error {
+	return saveWithin(t.Context(), db, s, changes...)
+}
+
+// saveWithin stores changes of one server in the transaction that ctx carries, or in a new one.
+func saveWithin(ctx context.Context, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change) error {
+	return db.Atomically(ctx, func(ctx context.Context) error {
 		if _, err := s.Lock(ctx, changes[0].Release.Name); err != nil {
 			return err
 		}
@@ -168,6 +176,12 @@ func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 
 func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL) error {
 	t.Helper()
+	return saveLocked(t, db, s, publication(t, name, url))
+}
+
+// publication returns a new version of a server.
+func publication(t *testing.T, name string, url registry.RemoteURL) registrystore.Change {
+	t.Helper()
 	n, err := registry.ParseName(name)
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +191,78 @@ func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Serve
 		t.Fatal(err)
 	}
 	now := epoch
-	return saveLocked(t, db, s, registrystore.Change{
+	return registrystore.Change{
 		Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
 		Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
-	})
+	}
+}
+
+var errRollBack = errors.New("the transaction is rolled back")
+
+// TestSearchFollowsTheDatabase searches after changes of another process, and in a transaction that
+// is rolled back: its name must not be found, and the next server, which may get its id, must be.
+func TestSearchFollowsTheDatabase(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			one, other := registryrecords.NewServers(db.DB, registryrecords.Config{}), registryrecords.NewServers(db.DB, registryrecords.Config{})
+			find := func(ctx context.Context, want ...string) {
+				t.Helper()
+				p, err := one.List(ctx, registrystore.Query{Search: "EXAMPLE/", Limit: 10})
+				var got []string
+				for _, r := range p.Records {
+					got = append(got, r.Name.String())
+				}
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("the search finds %q, %v, want %q", got, err, want)
+				}
+			}
+			find(t.Context())
+			if err := publish(t, db, other, "com.example/b", "https://b.example/mcp"); err != nil {
+				t.Fatal(err)
+			}
+			find(t.Context(), "com.example/b")
+			err := db.Atomically(t.Context(), func(ctx context.Context) error {
+				if err := saveWithin(ctx, db, one, publication(t, "com.example/rolled-back", "https://c.example/mcp")); err != nil {
+					return err
+				}
+				find(ctx, "com.example/b", "com.example/rolled-back")
+				return errRollBack
+			})
+			if !errors.Is(err, errRollBack) {
+				t.Fatal(err)
+			}
+			find(t.Context(), "com.example/b")
+			if err := publish(t, db, other, "com.example/a", "https://a.example/mcp"); err != nil {
+				t.Fatal(err)
+			}
+			find(t.Context(), "com.example/a", "com.example/b")
+		})
+	}
+}
+
+// TestFirstSearchOfManyServers searches with several callers at once before the names are in memory.
+func TestFirstSearchOfManyServers(t *testing.T) {
+	db := relationaltest.Databases(t)[relationaltest.SQLite](t)
+	for _, statement := range insertCrowd(relationaltest.SQLite, 25_000, 0) {
+		if err := db.Execute(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := servers.List(ended, registrystore.Query{Search: "fuzz-", Limit: 100}); !errors.Is(err, context.Canceled) {
+		t.Errorf("List with a cancelled context returned %v", err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			p, err := servers.List(t.Context(), registrystore.Query{Search: "fuzz-", Limit: 100})
+			if err != nil || len(p.Records) != 20 || p.More {
+				t.Errorf("the search finds %d records, more: %v, %v; want 20", len(p.Records), p.More, err)
+			}
+		})
+	}
+	all.Wait()
 }

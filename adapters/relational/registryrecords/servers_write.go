@@ -51,6 +51,7 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 	if !ok {
 		return errNoTransaction
 	}
+	s.db.AfterCommit(ctx, func() { s.changes.noteSaved(changes) })
 	for name, ofServer := range byName(changes) {
 		if err := s.saveServer(ctx, tx, name, ofServer); err != nil {
 			return err

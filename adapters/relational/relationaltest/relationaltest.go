@@ -33,6 +33,13 @@ type Database struct {
 
 	kind  string
 	admin *sql.DB // without the hooks and limits of DB
+	open  func(t testing.TB) *Database
+}
+
+// OpenAgain opens the database as another process does, until the test ends.
+func (d *Database) OpenAgain(t testing.TB) *Database {
+	t.Helper()
+	return d.open(t)
 }
 
 // Databases returns, by kind, functions that open an empty, migrated database: SQLite always,
@@ -85,7 +92,7 @@ func OpenSQLite(t testing.TB, dir string) *Database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Close() })
-	return &Database{DB: db, kind: SQLite, admin: admin}
+	return &Database{DB: db, kind: SQLite, admin: admin, open: func(t testing.TB) *Database { return OpenSQLite(t, dir) }}
 }
 
 // NewPostgres returns the URL of an empty database that is not migrated. It skips the test if
@@ -109,7 +116,7 @@ func OpenPostgres(t testing.TB, address string) *Database {
 	t.Cleanup(closeDB)
 	admin := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour)))
 	t.Cleanup(func() { _ = admin.Close() })
-	return &Database{DB: db, kind: PostgreSQL, admin: admin}
+	return &Database{DB: db, kind: PostgreSQL, admin: admin, open: func(t testing.TB) *Database { return OpenPostgres(t, address) }}
 }
 
 // PostgresConfig returns the settings of tests.

@@ -1,10 +1,6 @@
 package sqlite
 
 import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -17,7 +13,6 @@ var registrySyntax = database.RegistrySyntax{
 	ActiveLatest: "v.is_latest = 1 AND v.status IS NOT 'deleted'",
 	UpdatedAfter: "+v.updated_at > ?",
 	NameMatches:  `v.name LIKE ? ESCAPE '\'`,
-	Document:     "v.document",
 	DocumentSize: "length(v.document)",
 	Unique: database.UniqueErrors{
 		Version:     uniqueFailed + "versions.name, versions.version",
@@ -25,7 +20,9 @@ var registrySyntax = database.RegistrySyntax{
 		Latest:      uniqueFailed + "versions.name",
 	},
 	Find:         finder{},
-	Lists:        joinedEncoding{},
+	NewNames:     "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
+	NamesOf:      "SELECT value FROM json_each(?)",
+	Versions:     versionRows{},
 	UpdateStates: updateStates,
 }
 
@@ -41,30 +38,6 @@ func (finder) NextRows(_, filter database.Condition, _ string, _ int) database.C
 // UpdatedRows implements database.Finder.
 func (finder) UpdatedRows(after any, _ int) database.Condition {
 	return database.Condition{Text: "v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", Args: []any{after}}
-}
-
-// minTrigram is the length of the parts of names in the index server_parts. A shorter text is the
-// beginning of terms of server_trigrams.
-const minTrigram = 3
-
-// NamesWith implements database.Finder. The index server_parts finds exactly the names that contain
-// a phrase, so the names are not compared again. CROSS JOIN makes SQLite keep the order of the
-// tables.
-func (finder) NamesWith(text, _, notBefore string) (counted, names database.Condition) {
-	if utf8.RuneCountInString(text) < minTrigram {
-		from := strings.ToLower(text)
-		counted = database.Condition{Text: "FROM server_trigrams WHERE term >= ? AND term < ?", Args: []any{from, from + "\x7f"}}
-		return counted, database.Condition{
-			Text: "FROM servers WHERE id IN (SELECT doc " + counted.Text + ") AND servers.name >= ?",
-			Args: append(slices.Clip(counted.Args), notBefore),
-		}
-	}
-	phrase := `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-	counted = database.Condition{Text: "FROM server_parts WHERE server_parts MATCH ?", Args: []any{phrase}}
-	return counted, database.Condition{
-		Text: "FROM server_parts CROSS JOIN servers ON servers.id = server_parts.rowid WHERE server_parts MATCH ? AND servers.name >= ?",
-		Args: []any{phrase, notBefore},
-	}
 }
 
 // updateStates returns a statement for each version. To change a row, SQLite writes it again with

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -82,21 +83,48 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		_ = write.Close() // nothing was written
 		return nil, nil, brokenFile(path, err)
 	}
+	watch, err := newPool(path, c, "deferred", 1, "query_only(1)")
+	if err != nil {
+		_, _ = read.Close(), write.Close() // nothing was written
+		return nil, nil, brokenFile(path, err)
+	}
+	var watching *sql.Conn
 	cleanup := func() {
+		if watching != nil {
+			_ = watching.Close()
+		}
+		_ = watch.Close()
 		_ = read.Close()  // every answered transaction is on disk already
 		_ = write.Close() // likewise
 	}
 	// The first connection turns the write-ahead log on, which readers cannot.
-	for _, db := range []*bun.DB{write, read} {
+	for _, db := range []*bun.DB{write, read, watch} {
 		if err := db.PingContext(ctx); err != nil {
 			cleanup()
 			return nil, nil, brokenFile(path, err)
 		}
 	}
+	if watching, err = watch.DB.Conn(ctx); err != nil {
+		cleanup()
+		return nil, nil, brokenFile(path, err)
+	}
 	return database.New(read, write, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c), Registry: registrySyntax,
-		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
+		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe, DataVersion: readDataVersion(watching),
 	}), cleanup, nil
+}
+
+// readDataVersion implements database.Dialect.DataVersion on a connection of its own, because the
+// number has a meaning only on the connection that reads it. That connection does not write, and it
+// makes one read after the other: reads that overlap would all see what the first one saw.
+func readDataVersion(conn *sql.Conn) func(ctx context.Context) (int64, error) {
+	var turn sync.Mutex
+	return func(ctx context.Context) (version int64, err error) {
+		turn.Lock()
+		defer turn.Unlock()
+		err = conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+		return version, err
+	}
 }
 
 // prepareFile creates the folder and an empty file that no other user can read. SQLite would create

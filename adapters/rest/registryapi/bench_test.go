@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
@@ -32,7 +33,8 @@ func BenchmarkReads(b *testing.B) {
 		s.page.Records = append(s.page.Records, record(b, fmt.Sprintf("com.example/server-%03d", i), "1.0.0"))
 	}
 	app := fiber.New(fiber.Config{CaseSensitive: true, StrictRouting: true})
-	registryapi.New(registryapi.Config{}, s, s).Mount(app)
+	api, _ := registryapi.New(registryapi.Config{}, s, s, readcache.Ports{})
+	api.Mount(app)
 	app.Get("/constant", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	handle := app.Handler()
 	for name, path := range map[string]string{

@@ -2,10 +2,13 @@ package registryapi
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
@@ -19,15 +22,54 @@ type Reader interface {
 
 const deletedParam = "include_deleted"
 
-func (a *API) listServers(c *fiber.Ctx) error {
-	p, err := a.reader.List(c.UserContext(), browse.Query{
-		Cursor: queryParam(c, "cursor"), Limit: queryParam(c, "limit"), Search: queryParam(c, "search"),
-		UpdatedSince: timeParam(c, "updated_since"), Version: queryParam(c, versionParam), IncludeDeleted: queryParam(c, deletedParam),
-	})
-	if err != nil {
-		return err
+// read is a request to read the registry: everything that the response depends on. Parameters are
+// as they were sent; an empty one is absent.
+type read struct {
+	kind             readKind
+	name, version    string
+	deleted          string
+	cursor, limit    string
+	search, since    string
+	versionSelection string
+}
+
+type readKind uint8
+
+const (
+	readList readKind = iota
+	readVersions
+	readVersion
+)
+
+// clone returns a copy that shares no memory with the request.
+func (r read) clone() read {
+	for _, s := range []*string{&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection} {
+		*s = strings.Clone(*s)
 	}
-	return sendJSON(c, func(b []byte) []byte { return appendList(b, p.Records, p.NextCursor) })
+	return r
+}
+
+// size returns the memory of the texts in bytes.
+func (r read) size() int {
+	return len(r.name) + len(r.version) + len(r.deleted) + len(r.cursor) + len(r.limit) + len(r.search) + len(r.since) + len(r.versionSelection)
+}
+
+// isUsual reports whether it is a first page or a latest version.
+func (r read) isUsual() bool {
+	switch r.kind {
+	case readList:
+		return r.cursor == "" && r.search == "" && r.since == ""
+	case readVersion:
+		return r.version == registry.LatestAlias
+	}
+	return false
+}
+
+func (a *API) listServers(c *fiber.Ctx) error {
+	return a.sendAnswer(c, read{
+		kind: readList, cursor: c.Query("cursor"), limit: c.Query("limit"), search: c.Query("search"),
+		since: timeParam(c, "updated_since"), versionSelection: c.Query(versionParam), deleted: c.Query(deletedParam),
+	})
 }
 
 func (a *API) listVersions(c *fiber.Ctx) error {
@@ -35,14 +77,7 @@ func (a *API) listVersions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	history, err := a.reader.Versions(c.UserContext(), name, queryParam(c, deletedParam))
-	switch {
-	case err != nil:
-		return err
-	case history.Long != nil:
-		return a.streamVersions(c, history.Long)
-	}
-	return sendJSON(c, func(b []byte) []byte { return appendList(b, history.Records, "") })
+	return a.sendAnswer(c, read{kind: readVersions, name: name, deleted: c.Query(deletedParam)})
 }
 
 func (a *API) getVersion(c *fiber.Ctx) error {
@@ -50,18 +85,59 @@ func (a *API) getVersion(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.reader.Version(c.UserContext(), t.Name, t.Version, queryParam(c, deletedParam))
-	return sendRecord(c, record, err)
+	return a.sendAnswer(c, read{kind: readVersion, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
 }
 
-// queryParam returns a copy of a query parameter.
-func queryParam(c *fiber.Ctx, name string) string { return strings.Clone(c.Query(name)) }
+// sendAnswer sends the answer to a read, a kept one if there is one. One that may be outdated,
+// because the database is away, has a warning and its age (RFC 9111, 5.1 and 5.5; RFC 7234, 5.5.1).
+func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
+	answer, err := a.answers.Get(c.UserContext(), r)
+	if answer.Stale {
+		c.Set(fiber.HeaderWarning, `110 - "Response is Stale"`)
+		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(answer.Age.Seconds()), 10))
+	}
+	switch {
+	case err != nil:
+		return err
+	case answer.Body == nil:
+		return a.streamVersions(c, answer.Rest)
+	}
+	return a.bodies.Send(c, answer.Body)
+}
 
-// timeParam returns a copy of a query parameter that is a time. A client may send the plus of the
-// offset unescaped (RFC 3986, 3.4). The query parser turns it into a space, which a time never
-// contains; timeParam restores it.
+// answer makes the answer to a read. A history that is too large is not made: it is streamed.
+func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.LongHistory], error) {
+	var body []byte
+	switch r.kind {
+	case readList:
+		p, err := a.reader.List(ctx, browse.Query{
+			Cursor: r.cursor, Limit: r.limit, Search: r.search, UpdatedSince: r.since, Version: r.versionSelection, IncludeDeleted: r.deleted,
+		})
+		if err != nil {
+			return readcache.Answer[*browse.LongHistory]{}, err
+		}
+		body = appendList(nil, p.Records, p.NextCursor)
+	case readVersions:
+		history, err := a.reader.Versions(ctx, r.name, r.deleted)
+		if err != nil || history.Long != nil {
+			return readcache.Answer[*browse.LongHistory]{Rest: history.Long}, err
+		}
+		body = appendList(nil, history.Records, "")
+	default:
+		record, err := a.reader.Version(ctx, r.name, r.version, r.deleted)
+		if err != nil {
+			return readcache.Answer[*browse.LongHistory]{}, err
+		}
+		body = appendRecord(nil, &record)
+	}
+	return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+}
+
+// timeParam returns a query parameter that is a time. A client may send the plus of the offset
+// unescaped (RFC 3986, 3.4). The query parser turns it into a space, which a time never contains;
+// timeParam restores it.
 func timeParam(c *fiber.Ctx, name string) string {
-	s := queryParam(c, name)
+	s := c.Query(name)
 	if at := len(s) - len("+00:00"); at >= 0 && s[at] == ' ' {
 		return s[:at] + "+" + s[at+1:]
 	}

@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -29,32 +33,52 @@ const (
 // client uses.
 func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 
+// Build is what /version shows about the program; a part that is not known is empty.
+type Build struct {
+	Version  string
+	Revision string // the commit of the source
+	Time     string // of the commit, RFC 3339
+}
+
 // Config holds the settings of the registry's part of the API.
 type Config struct {
+	Build  Build
 	Bodies responsebody.Config
+	Cache  readcache.Config
 	// Log gets the errors that occur after the status of a response was sent.
 	Log *logrus.Entry
 }
 
 // API is the registry's part of the API.
 type API struct {
-	config Config
-	bodies *responsebody.Sender
-	reader Reader
-	writer Writer
+	config  Config
+	bodies  *responsebody.Sender
+	answers *readcache.Cache[read, *browse.LongHistory]
+	reader  Reader
+	writer  Writer
 }
 
-// New returns the registry's part of the API.
-func New(cfg Config, r Reader, w Writer) *API {
-	return &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reader: r, writer: w}
+// New returns the registry's part of the API, and a function that ends its goroutines. p may be
+// empty if the configuration keeps no responses.
+func New(cfg Config, r Reader, w Writer, p readcache.Ports) (*API, func()) {
+	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reader: r, writer: w}
+	var end func()
+	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{Clone: read.clone, Size: read.size, Usual: read.isUsual}, a.answer, p)
+	return a, end
 }
+
+// Measure registers the metrics of kept responses in r.
+func (a *API) Measure(r prometheus.Registerer) { a.answers.Measure(r) }
+
+// IsStale reports whether reads get kept responses because the database is away.
+func (a *API) IsStale() bool { return a.answers.IsStale() }
 
 // Mount adds the routes of contract R-1.
 func (a *API) Mount(r fiber.Router) {
 	reads := map[string]fiber.Handler{serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion}
 	for _, prefix := range prefixes() {
 		for path, handler := range reads {
-			r.Get(prefix+path, allowAnyOrigin, a.bodies.Negotiate, handler)
+			r.Get(prefix+path, allowAnyOrigin, handler)
 			r.Options(prefix+path, allowAnyOrigin, sendPreflight)
 		}
 		r.Put(prefix+versionPath, a.replaceVersion)
@@ -63,6 +87,8 @@ func (a *API) Mount(r fiber.Router) {
 		r.Patch(prefix+serversPath+"/:"+nameParam+"/status", a.setStatusAll)
 		r.Post(prefix+"/publish", a.publishVersion)
 		r.Post(prefix+"/validate", a.validateDocument)
+		r.Get(prefix+"/ping", allowAnyOrigin, sendPong)
+		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
 }
 
@@ -90,7 +116,7 @@ func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAdd
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		setCORS(c)
+		corsHeaders.Set(c)
 	}
 	message := f.Message
 	switch status := c.Response().StatusCode(); {
@@ -117,15 +143,15 @@ func isSwitchable(c *fiber.Ctx) bool {
 
 // allowAnyOrigin lets web pages of any origin read the response (contract R-7).
 func allowAnyOrigin(c *fiber.Ctx) error {
-	setCORS(c)
+	corsHeaders.Set(c)
 	return c.Next()
 }
 
-func setCORS(c *fiber.Ctx) {
-	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
-	c.Set(fiber.HeaderAccessControlAllowMethods, "GET, OPTIONS")
-	c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type")
-}
+var corsHeaders = rest.NewHeaders(
+	fiber.HeaderAccessControlAllowOrigin, "*",
+	fiber.HeaderAccessControlAllowMethods, "GET, OPTIONS",
+	fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type",
+)
 
 // sendPreflight responds to the request that a browser sends before a read with a token.
 func sendPreflight(c *fiber.Ctx) error {

@@ -58,12 +58,10 @@ func (s *Sender) reserve(size int) (*reservation, error) {
 	return &reservation{s.memory, size}, nil
 }
 
-// shrink releases all but size bytes.
-func (r *reservation) shrink(size int) {
-	if r != nil && size < r.size {
-		r.memory.Release(int64(r.size - size))
-		r.size = size
+// release releases the memory.
+func (r *reservation) release() {
+	if r != nil {
+		r.memory.Release(int64(r.size))
+		r.size = 0
 	}
 }
-
-func (r *reservation) release() { r.shrink(0) }

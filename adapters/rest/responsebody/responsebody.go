@@ -7,7 +7,6 @@ package responsebody
 import (
 	"math"
 	"net/http"
-	"slices"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -20,9 +19,10 @@ const MinSize = 2 << 10
 
 // Headers of every response: which request header the body depends on, and that caches may store
 // the response but must ask each time whether it is current.
-const (
-	vary         = fiber.HeaderAcceptEncoding
-	cacheControl = "no-cache"
+var (
+	etagName                     = []byte("Etag") // the canonical form
+	varyName, varyValue          = []byte(fiber.HeaderVary), []byte(fiber.HeaderAcceptEncoding)
+	cacheControlName, cacheValue = []byte(fiber.HeaderCacheControl), []byte("no-cache")
 )
 
 // Sender sends bodies and counts the memory of the large ones. It is safe for concurrent use.
@@ -36,48 +36,15 @@ func New(cfg Config) *Sender {
 	return &Sender{semaphore.NewWeighted(int64(cfg.InFlight))}
 }
 
-// Negotiate is a middleware for reads. It adds an entity tag to a response of 200, and compresses
-// it or turns it into 304 where the request allows. The response to HEAD has the headers of GET. It
-// returns fault.Unavailable if there is not enough memory for a large response.
-func (s *Sender) Negotiate(c *fiber.Ctx) error {
-	if err := c.Next(); err != nil {
-		return err
-	}
-	response := c.Response()
-	if response.StatusCode() != http.StatusOK || response.IsBodyStream() {
-		return nil
-	}
-	body := response.SwapBody(nil)
-	reserved, err := s.reserve(len(body))
-	if err != nil {
-		return err
-	}
-	compress := isCompressible(len(body)) && acceptsGzip(c)
-	tag := appendBodyTag(make([]byte, 0, tagSize), body, compress)
-	switch {
-	case setHeaders(c, tag):
-		body = body[:0]
-	case compress:
-		body = compressBody(body)
-	}
-	reserved.shrink(len(body))
-	if reserved == nil || len(body) == 0 {
-		response.SwapBody(body)
-	} else {
-		response.SetBodyStream(&bodyReader{next: singlePiece(body), reserved: reserved}, len(body))
-	}
-	return nil
-}
-
 func isCompressible(size int) bool { return size > MinSize }
 
 // setHeaders sets the headers of a body with the entity tag. It reports whether the client has this
 // body already; then it makes the response a 304, which the caller must leave without a body.
 func setHeaders(c *fiber.Ctx, tag []byte) (notModified bool) {
 	header := &c.Response().Header
-	header.SetBytesV(fiber.HeaderETag, tag)
-	header.Set(fiber.HeaderVary, vary)
-	header.Set(fiber.HeaderCacheControl, cacheControl)
+	header.SetCanonical(etagName, tag)
+	header.SetCanonical(varyName, varyValue)
+	header.SetCanonical(cacheControlName, cacheValue)
 	if listsTag(c.Request().Header.PeekAll(fiber.HeaderIfNoneMatch), tag, weakComparison) {
 		c.Status(http.StatusNotModified)
 		header.Del(fiber.HeaderContentType)
@@ -87,23 +54,6 @@ func setHeaders(c *fiber.Ctx, tag []byte) (notModified bool) {
 		header.SetContentEncoding(codingGzip)
 	}
 	return false
-}
-
-// separateSize is the size in bytes from which a body and its compressed form do not share a
-// buffer.
-const separateSize = 1 << 20
-
-// compressBody returns the compressed form of a body. fasthttp runs as many compressions at once as
-// there are cores. A small body is compressed into the rest of its own buffer, which the server
-// reuses, and the result is moved to the front. A large body gets a new buffer, because growing its
-// own would copy it.
-func compressBody(body []byte) []byte {
-	size := len(body)
-	if size >= separateSize {
-		return fasthttp.AppendGzipBytesLevel(make([]byte, 0, size/8), body, fasthttp.CompressBestSpeed)
-	}
-	all := fasthttp.AppendGzipBytesLevel(slices.Grow(body, size/2), body, fasthttp.CompressBestSpeed)
-	return all[:copy(all, all[size:])]
 }
 
 // Fixed is a response body that never changes. It is compressed once.

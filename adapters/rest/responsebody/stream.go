@@ -22,8 +22,7 @@ type Stream struct {
 // size, its compressed form, and the state of the compression.
 const streamSize = 5 << 20
 
-// Stream sends a stream as the response to a read. It is for handlers after Negotiate, which leaves
-// the response unchanged. An error of Next closes the connection before the end of the body, so
+// Stream sends a stream as the response to a read. An error of Next closes the connection before the end of the body, so
 // that the client notices that the body is incomplete. Stream returns fault.Unavailable if there is
 // not enough memory.
 func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {

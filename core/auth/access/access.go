@@ -1,5 +1,5 @@
-// Package access returns the session of an access token and checks its trust level. It checks the
-// state of the session on every request, not only the token (contract A-26). It does not issue
+// Package access returns to whom an access token belongs and checks the trust level of a session.
+// It is the only place where tokens are checked. It checks the state of the session on every request, not only the token (contract A-26). It does not issue
 // tokens.
 package access
 
@@ -34,30 +34,49 @@ func NewChecker(v secrets.TokenVerifier, s authstore.Sessions, cache sessioncach
 	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
 }
 
+// Identity is to whom an access token belongs: a person with a session, or a publisher without one.
+type Identity struct {
+	Session   auth.Session
+	Publisher *auth.Publisher // nil for a session
+}
+
 // Check returns the active session of a token. The error is fault.Unauthenticated with code
-// invalid_token if the token is empty or not valid or its session has ended, the same with code
-// token_expired if the token or the session has expired, and fault.Unavailable if the database is
-// not available.
+// invalid_token if the token is empty or not valid, its session has ended, or it is the token of a
+// publisher; the same with code token_expired if the token or the session has expired; and
+// fault.Unavailable if the database is not available.
 func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, error) {
+	identity, err := c.Identify(ctx, t)
+	if err == nil && identity.Publisher != nil {
+		err = errEnded()
+	}
+	return identity.Session, err
+}
+
+// Identify returns to whom a token belongs. The caller must check whether the permissions of a
+// publisher are still in force. The errors are those of Check.
+func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, error) {
 	if t == "" {
-		return auth.Session{}, fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
+		return Identity{}, fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
 	}
 	claims, err := c.tokens.Verify(ctx, t)
 	if err != nil {
-		return auth.Session{}, err
+		return Identity{}, err
+	}
+	if claims.Publisher != nil {
+		return Identity{Publisher: claims.Publisher}, nil
 	}
 	now := c.clock.Now()
 	s, err := c.findSession(ctx, claims.SessionID)
 	if err != nil {
-		return auth.Session{}, err
+		return Identity{}, err
 	}
 	if s.UserID != claims.UserID {
-		return auth.Session{}, errEnded()
+		return Identity{}, errEnded()
 	}
 	if err := checkActive(&s, now); err != nil {
-		return auth.Session{}, err
+		return Identity{}, err
 	}
-	return s, nil
+	return Identity{Session: s}, nil
 }
 
 // findSession returns a session from the cache, or reads it. If several checks miss the cache at

@@ -27,6 +27,9 @@ func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.Tok
 	if t == "expired" {
 		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "expired").WithCode(auth.CodeTokenExpired)
 	}
+	if t == "publisher" {
+		return secrets.TokenClaims{Publisher: &auth.Publisher{Method: "dns", Subject: "example.com"}}, nil
+	}
 	return secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
 }
 
@@ -148,5 +151,22 @@ func TestRequire(t *testing.T) {
 	}
 	if err := access.Require(s, auth.FullTrust); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a higher level: %v", err)
+	}
+}
+
+func TestPublisherHasNoSession(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	got, err := fx.checker.Identify(ctx, "publisher")
+	if err != nil || got.Publisher == nil || got.Publisher.Subject != "example.com" || got.Session.ID != "" {
+		t.Errorf("Identify = %+v, %v, want the publisher", got, err)
+	}
+	s, err := fx.checker.Check(ctx, "publisher")
+	wantFault(t, "the token of a publisher", err, auth.CodeInvalidToken)
+	if s.ID != "" || fx.store.reads != 0 {
+		t.Errorf("session %+v, %d reads", s, fx.store.reads)
+	}
+	got, err = fx.checker.Identify(ctx, auth.AccessToken(id))
+	if err != nil || got.Publisher != nil || got.Session.ID != id {
+		t.Errorf("Identify of a session = %+v, %v", got, err)
 	}
 }

@@ -39,6 +39,9 @@ const (
 	AuthenticatorDisabled  Kind = "authenticator_disabled"  // the authenticator was disabled
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
+	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
+	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
+
 	// The kinds of events caused by a session below LIMITED_TRUST, which requires a password only.
 	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
 	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered
@@ -55,6 +58,9 @@ type Event struct {
 	// DeviceID are used.
 	Browser, OS string
 	DeviceID    auth.DeviceID
+	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of the
+	// policy.
+	Publisher, Servers string
 }
 
 // Couriers deliver notices by channel; a nil one is not configured.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/adapters/system"
@@ -208,6 +209,43 @@ func TestMessageContent(t *testing.T) {
 	}
 	if len(subjects) != len(allKinds())+1 { // and none by SMS
 		t.Errorf("subjects are %v", subjects)
+	}
+}
+
+// TestNoticesOfPublishers checks that a notice has the publisher in place of the device, clipped and
+// in one line.
+func TestNoticesOfPublishers(t *testing.T) {
+	long := "https://ci.example " + strings.Repeat("é", 300)
+	for kind, part := range map[notices.Kind]string{notices.PublisherUsed: "uses your policy", notices.PublisherFailed: "for your policy failed"} {
+		for _, channel := range []courier.Channel{courier.Email, courier.SMS} {
+			for _, subject := range []string{"example.com", long, "https://ci.example a\nb\r"} {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t, "+15550100", channel)
+					f.runUntilIdle(t, notices.Event{
+						Kind: kind, UserID: anna, At: at, Address: netip.MustParseAddr("203.0.113.7"), Publisher: subject, Servers: "com.example/*",
+					})
+					messages := append(f.mail.messages, f.phone.messages...)
+					if len(messages) != 1 {
+						t.Fatalf("%s by %s: %d messages", kind, channel, len(messages))
+					}
+					m := messages[0]
+					for _, want := range []string{"Example Tools", "21 November 2026, 21:10 UTC", "203.0.113.7", ", for com.example/*", subject[:11]} {
+						if !strings.Contains(m.Text, want) {
+							t.Errorf("%s by %s lacks %q: %s", kind, channel, want, m.Text)
+						}
+					}
+					if !strings.Contains(m.Subject+m.Text, part) || strings.Contains(m.Text, "Device") || !utf8.ValidString(m.Text) {
+						t.Errorf("%s by %s: %s", kind, channel, m.Text)
+					}
+					if strings.Contains(m.Text, "a\nb") || strings.Contains(m.Text, "\r") {
+						t.Errorf("%s by %s has a line break of the subject: %q", kind, channel, m.Text)
+					}
+					if clipped := strings.Contains(m.Text, "…, for"); clipped != (subject == long) || strings.Count(m.Text, "é") > 100 {
+						t.Errorf("%s by %s: clipped is %v: %s", kind, channel, clipped, m.Text)
+					}
+				})
+			}
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package notices
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/mileusna/useragent"
 
@@ -48,6 +50,8 @@ func kindWording(k Kind) wording {
 		return credentialWording(k)
 	case DeviceRevoked, DeviceUntrusted, SessionEnded:
 		return lossWording(k)
+	case PublisherUsed, PublisherFailed:
+		return publisherWording(k)
 	default:
 		return wording{
 			subject: "All sessions were ended",
@@ -126,6 +130,52 @@ func lossWording(k Kind) wording {
 	}
 }
 
+// publisherWording returns the text for an event of a policy that the person has created.
+func publisherWording(k Kind) wording {
+	if k == PublisherUsed {
+		return wording{
+			subject: "A publisher uses your policy",
+			event:   "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",
+			advice:  "If you expected this, you can ignore this message. If not, remove the policy, which ends its access at once.",
+			brief:   "a publisher uses your policy for the first time or with a new key", briefAdvice: "Not expected? Remove the policy.",
+		}
+	}
+	return wording{
+		subject: "A proof for your policy failed",
+		event: "A publisher that you have allowed to publish could not prove who it is, or its domain no longer has the key. Nothing " +
+			"was published by this proof.",
+		advice: "The audit log has the reason (PUBLISHER_PROOF). If somebody changed the key or moved the repository, correct the " +
+			"policy. If you no longer need the policy, remove it.",
+		brief: "a proof for your policy failed; nothing was published", briefAdvice: "See the audit log.",
+	}
+}
+
+// maxPublisher is the greatest length of the name of a publisher in a notice, in bytes.
+const maxPublisher = 200
+
+// publisherName returns what a publisher has proved, shortened and in one line: an issuer may put
+// any text into a subject.
+func (e *Event) publisherName() string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, e.Publisher)
+	if len(name) > maxPublisher {
+		return strings.ToValidUTF8(name[:maxPublisher], "") + "…"
+	}
+	return name
+}
+
+// source returns the label and the name of what caused the event: a device or a publisher.
+func (e *Event) source() (label, name string) {
+	if e.Publisher == "" {
+		return "Device", e.deviceName()
+	}
+	return "Publisher", e.publisherName() + ", for " + e.Servers
+}
+
 // formatMessage returns the subject and the text of a notice for a channel. For SMS the text is one
 // short line and the subject is empty.
 func (e *Event) formatMessage(product string, channel courier.Channel) (subject, text string) {
@@ -135,11 +185,12 @@ func (e *Event) formatMessage(product string, channel courier.Channel) (subject,
 	if e.Address.IsValid() {
 		address = e.Address.WithZone("").String() // a zone may be any text
 	}
+	label, name := e.source()
 	if channel == courier.SMS {
-		return "", product + ": " + w.brief + " (" + e.deviceName() + ", " + address + ", " + at + "). " + w.briefAdvice
+		return "", product + ": " + w.brief + " (" + name + ", " + address + ", " + at + "). " + w.briefAdvice
 	}
 	return w.subject + " - " + product, w.event + "\n\n" +
-		"Service: " + product + "\nWhen: " + at + "\nIP address: " + address + "\nDevice: " + e.deviceName() + "\n\n" + w.advice
+		"Service: " + product + "\nWhen: " + at + "\nIP address: " + address + "\n" + label + ": " + name + "\n\n" + w.advice
 }
 
 // deviceName returns a name of the device that contains known words only. A user agent may contain

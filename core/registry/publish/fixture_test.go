@@ -169,6 +169,10 @@ func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) erro
 	return nil
 }
 
+func (l *fakeAuthority) RequireFullTrust(ctx context.Context, c authority.Caller) error {
+	return l.RequireTrust(ctx, c)
+}
+
 func (l *fakeAuthority) Record(ctx context.Context, a authority.Act) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -24,6 +25,8 @@ type Config struct {
 	// WritesOff makes Publish, Replace and Delete return fault.Unsupported (contract R-24). Changes
 	// of status stay possible.
 	WritesOff bool
+	// Reserved are the names that nobody may publish or replace (contract P-21).
+	Reserved []registry.Pattern
 	// Checks says what happens to a document whose packages do not claim its server.
 	Checks Checks
 }
@@ -35,6 +38,7 @@ type Ports struct {
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
 	Grants       registrystore.Grants
+	Policies     *policies.Checker
 	Authority    authority.Authority
 	Ownership    ownership.Checker
 	Clock        clock.Clock
@@ -114,7 +118,10 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 		return registry.Record{}, err
 	}
 	act.ServerName, act.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
-	if err := p.requirePermission(ctx, act.Caller, draft.Name(), registry.ActionPublish); err != nil {
+	if err := p.checkReserved(draft.Name()); err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.requirePermission(ctx, act.Caller, draft.Name(), publishPermission()); err != nil {
 		return registry.Record{}, err
 	}
 	if err := p.checkDraftCondition(ctx, r.Condition, draft); err != nil {
@@ -122,6 +129,9 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 	}
 	doc, err := p.verifyDraft(ctx, act, draft)
 	if err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.checkStillLiving(ctx, act.Caller, doc); err != nil {
 		return registry.Record{}, err
 	}
 	return p.commitRelease(ctx, act, documentChange(doc, r.Condition), func(l *registry.Lineage, now time.Time) (registry.Release, error) {
@@ -153,7 +163,10 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 	if err != nil {
 		return registry.Record{}, err
 	}
-	if err := p.requirePermission(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+	if err := p.checkReserved(t.Name); err != nil {
+		return registry.Record{}, err
+	}
+	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
 		return registry.Record{}, err
 	}
 	if err := t.checkSameVersion(draft); err != nil {
@@ -188,7 +201,7 @@ func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.R
 
 // deleteVersion gives the target the status deleted.
 func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
-	if err := p.requirePermission(ctx, act.Caller, t.Name, registry.ActionEdit); err != nil {
+	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
 		return registry.Record{}, err
 	}
 	name, version, err := t.nameAndVersion()

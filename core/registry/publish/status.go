@@ -92,7 +92,7 @@ func (p *Publisher) readUpdate(ctx context.Context, caller authority.Caller, bod
 	if err != nil {
 		return registry.StatusUpdate{}, err
 	}
-	if err := p.requirePermission(ctx, caller, name, registry.ActionPublish, registry.ActionEdit); err != nil {
+	if err := p.requirePermission(ctx, caller, name, statusPermission()); err != nil {
 		return registry.StatusUpdate{}, err
 	}
 	return parsed.Update()

@@ -3,6 +3,7 @@ package secretstest
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,7 @@ func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenS
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, s TokenSubject, c *clocktest.Manual){
 		"returns the claims":      returnsClaims,
+		"returns a publisher":     returnsPublisher,
 		"reports expired":         reportsExpired,
 		"refuses what is altered": refusesAltered,
 		"refuses what is none":    refusesNone,
@@ -86,6 +88,42 @@ func returnsClaims(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 			t.Errorf("claims %+v, want %+v", got, want)
 		}
 	}
+}
+
+// PublisherClaims returns the claims of a publisher with a number of permissions, as long as they can
+// be.
+func PublisherClaims(c *clocktest.Manual, permissions int) secrets.TokenClaims {
+	p := &auth.Publisher{Method: "github-oidc", Subject: "https://ci.example repo:acme/tools:ref:refs/heads/main"}
+	for range permissions {
+		p.Permissions = append(p.Permissions, auth.PublisherPermission{
+			Actions: []string{"publish", "status"}, Pattern: "io.github.acme/" + strings.Repeat("a", 184) + "*",
+			Policy: "77777777-7777-4888-8999-aaaaaaaaaaaa",
+		})
+	}
+	claims := SampleClaims(c)
+	claims.UserID, claims.SessionID, claims.Publisher = "", "", p
+	return claims
+}
+
+// returnsPublisher checks a token of the greatest number of permissions (contract P-15), and one
+// that does not depend on a policy.
+func returnsPublisher(t *testing.T, s TokenSubject, c *clocktest.Manual) {
+	want := PublisherClaims(c, 32)
+	want.Publisher.Permissions[0].Policy = ""
+	token := signToken(t, s, want)
+	for range 2 {
+		got, err := s.Verify(context.Background(), token)
+		if err != nil {
+			t.Fatalf("verify: %v", err)
+		}
+		if got.ID != want.ID || got.UserID != "" || got.SessionID != "" || !reflect.DeepEqual(got.Publisher, want.Publisher) ||
+			!got.IssuedAt.Equal(want.IssuedAt) || !got.ExpiresAt.Equal(want.ExpiresAt) {
+			t.Errorf("claims %+v, want %+v", got, want)
+		}
+	}
+	c.Advance(time.Minute)
+	_, err := s.Verify(context.Background(), token)
+	WantCode(t, "an expired token of a publisher", err, auth.CodeTokenExpired)
 }
 
 func reportsExpired(t *testing.T, s TokenSubject, c *clocktest.Manual) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // exampleCommands are the preparing commands for examples that need more than a person, a device, a
@@ -102,6 +103,8 @@ func newExampleData(t *testing.T) *exampleData {
 	e.ReadCommand(t, &devices, "device", "list", "--email", ada.Email)
 	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
 	s.Stop()
+	var added []struct{ ID string }
+	e.ReadCommand(t, &added, "publisher", "add", "--method", "http", "--domain", "example.com", "--pattern", "com.example/*")
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client reports a failure
 	}))
@@ -109,6 +112,7 @@ func newExampleData(t *testing.T) *exampleData {
 	e.replacements = []string{
 		"7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49", devices[0].ID,
 		"2c6b1f0e-58d4-4f7a-8a3d-91e0c7b4d652", sessions[0].ID,
+		"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", added[0].ID,
 		"https://registry.example", upstream.URL,
 		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
 	}
@@ -171,6 +175,9 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"), "PASSWORD="+fixture.Password, "LOG_LEVEL=info",
 		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
 	x.line = replaceServers(t, x.line)
+	if strings.Contains(x.line, "--oidc") {
+		x.allowIdentity(t)
+	}
 	if slices.Contains(exampleServices, name) {
 		x.startService(t)
 	}
@@ -178,6 +185,18 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 		x.runShell(t, before)
 	}
 	x.runLine(t)
+}
+
+// publicURL is the URL of the service in the examples of CI jobs.
+const publicURL = "https://tools.example.com"
+
+// allowIdentity gives the example an ID token and its service a policy that admits it.
+func (x *example) allowIdentity(t *testing.T) {
+	t.Helper()
+	issuer := oidcissuer.Start(t)
+	x.environ = append(x.environ, "OIDC_ISSUERS="+issuer.URL, "PUBLIC_URL="+publicURL,
+		"TOLLGATE_ID_TOKEN="+issuer.Sign(t, issuer.NewClaims(publicURL, time.Now())))
+	x.runShell(t, "tollgate publisher add --method oidc --issuer "+issuer.URL+" --subject 'repo:example/*' --pattern 'com.example/*'")
 }
 
 // startService starts a service with the data of the example, which replaces the services in the
@@ -191,7 +210,7 @@ func (x *example) startService(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.environ = append(x.environ, "SERVICE="+s.API, "PORT="+port)
-	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
+	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, publicURL, s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
 }
 
 // runShell runs commands in the folder of the example.

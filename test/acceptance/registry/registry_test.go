@@ -61,9 +61,9 @@ type registry struct {
 	writer *fixture.Person
 }
 
-func openRegistry(t *testing.T, e *fixture.Environment) *registry {
+func openRegistry(t *testing.T, e *fixture.Environment, environ ...string) *registry {
 	t.Helper()
-	s := e.Start(t, fixture.RegistrySettings()...)
+	s := e.Start(t, append(fixture.RegistrySettings(), environ...)...)
 	return &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *", "edit *")}
 }
 

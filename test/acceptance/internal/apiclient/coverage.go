@@ -30,6 +30,11 @@ var uncheckedStatuses = map[int]string{
 	http.StatusTooManyRequests:     "operations share the limit of their part, which some of them use up",
 }
 
+// uncheckedResponses are the responses that the tests need not get, by responseName, and the reasons.
+var uncheckedResponses = map[string]string{
+	"addPublisher 409": "it takes minutes to add 2000 policies; tests of core/registry/policies do",
+}
+
 // CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test
 // got. The tests of one run are spread over packages, and each package runs in its own process.
 // Each process stores what it got; the last one to end checks. Where only some packages run, no
@@ -118,7 +123,7 @@ func reportMissing(all map[string]bool) error {
 				if err != nil || uncheckedStatuses[status] != "" || strings.HasSuffix(o.OperationID, "V0") { // "default" is not a status
 					continue
 				}
-				if name := responseName(o.OperationID, status); !all[name] {
+				if name := responseName(o.OperationID, status); !all[name] && uncheckedResponses[name] == "" {
 					missing = append(missing, name)
 				}
 			}

@@ -44,6 +44,7 @@ type Description struct {
 }
 
 type describedPath struct {
+	path    string
 	pattern *regexp.Regexp
 	pointer string
 	item    *openapi3.PathItem
@@ -76,7 +77,7 @@ var ReadDescription = sync.OnceValues(func() (*Description, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.paths = append(d.paths, describedPath{pattern, "#/paths/" + escapePointer(path), item})
+		d.paths = append(d.paths, describedPath{path, pattern, "#/paths/" + escapePointer(path), item})
 	}
 	// Paths that match any request come last.
 	slices.SortStableFunc(d.paths, func(a, b describedPath) int {
@@ -207,20 +208,36 @@ func (d *Description) findRefusal(r *http.Request, status, must int) (string, *o
 	return "", operation.Responses.Default(), nil
 }
 
-// similarOperation returns an operation of the part of the API that a request belongs to. It
+// similarOperation returns an operation of the part of the API that a request belongs to: the one
+// whose path begins most like the request's, and of several the one with the shortest path. It
 // prefers an operation with the same method, because reads and writes of a part may have different
 // error responses.
 func (d *Description) similarOperation(r *http.Request) *openapi3.Operation {
-	part, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	asked := strings.Split(r.URL.EscapedPath(), "/")
 	for _, method := range []string{describedMethod(r.Method), http.MethodPost, http.MethodGet} {
+		var similar *openapi3.Operation
+		most, length := 2, 0 // the empty segment before the first slash, and the part
 		for _, p := range d.paths {
-			operation := p.item.GetOperation(method)
-			if operation != nil && strings.HasPrefix(p.pointer+"~1", "#/paths/~1"+escapePointer(part)+"~1") {
-				return operation
+			segments := strings.Split(p.path, "/")
+			n, operation := commonSegments(asked, segments), p.item.GetOperation(method)
+			if operation != nil && (n > most || n == most && (similar == nil || len(segments) < length)) {
+				similar, most, length = operation, n, len(segments)
 			}
+		}
+		if similar != nil {
+			return similar
 		}
 	}
 	return d.Document.Paths.Value("/health").Get
+}
+
+// commonSegments returns how many segments two paths have in common at their start.
+func commonSegments(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func (d *Description) checkBody(pointer string, response *openapi3.Response, a Response) error {

@@ -1,0 +1,134 @@
+package inprocess
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// PublishersPorts are the dependencies of Publishers. All fields are required, except Notifier.
+type PublishersPorts struct {
+	Signer   secrets.TokenSigner
+	Trail    *audit.Trail
+	Notifier *notices.Notifier // nil for no notices
+	Clock    clock.Clock
+	Entropy  secrets.Entropy
+}
+
+// Publishers issues the tokens of publishers, and records and reports what they do. It is safe for
+// concurrent use.
+type Publishers struct{ ports PublishersPorts }
+
+var _ authority.Publishers = (*Publishers)(nil)
+
+// NewPublishers returns Publishers.
+func NewPublishers(p PublishersPorts) *Publishers { return &Publishers{p} }
+
+// tokenID is the jti of a token.
+type tokenID string
+
+// IssueToken implements [authority.Publishers].
+func (s *Publishers) IssueToken(ctx context.Context, p authority.Publisher) (string, time.Time, error) {
+	content := &auth.Publisher{Method: string(p.Method), Subject: p.Subject}
+	for _, permission := range p.Permissions {
+		actions := make([]string, len(permission.Actions))
+		for i, a := range permission.Actions {
+			actions[i] = string(a)
+		}
+		content.Permissions = append(content.Permissions, auth.PublisherPermission{
+			Actions: actions, Pattern: permission.Pattern.String(), Policy: string(permission.Policy),
+		})
+	}
+	now := s.ports.Clock.Now()
+	claims := secrets.TokenClaims{
+		ID: string(secrets.NewUUID[tokenID](s.ports.Entropy)), Publisher: content, IssuedAt: now, ExpiresAt: now.Add(publisher.TokenTTL),
+	}
+	token, err := s.ports.Signer.Sign(ctx, claims)
+	return string(token), claims.ExpiresAt, err
+}
+
+// RecordProof implements [authority.Publishers]. Its events have no user ID: only operators see
+// them.
+func (s *Publishers) RecordProof(ctx context.Context, a authority.ProofAttempt) error {
+	details := map[string]any{"method": string(a.Method)}
+	for name, value := range map[string]string{
+		"domain": a.Domain, "issuer": a.Issuer, "subject": a.Subject, "keyFingerprint": a.Key, "reason": a.Reason,
+	} {
+		if value != "" {
+			details[name] = value
+		}
+	}
+	if len(a.Policies) > 0 {
+		details["policies"] = a.Policies
+	}
+	if a.Address.IsValid() {
+		details["ipAddress"] = a.Address.String()
+	}
+	return s.ports.Trail.Record(ctx, audit.Entry{Type: auth.PublisherProof, Success: a.Reason == "", Details: details})
+}
+
+// NotifyMaker implements [authority.Publishers].
+func (s *Publishers) NotifyMaker(n authority.PublisherNotice) {
+	kind := notices.PublisherUsed
+	if n.Failed {
+		kind = notices.PublisherFailed
+	}
+	s.ports.Notifier.Notify(notices.Event{
+		Kind: kind, UserID: auth.UserID(n.Maker), At: n.At, Address: n.Address, Publisher: n.Subject, Servers: n.Pattern.String(),
+	})
+}
+
+// readPublisher returns the publisher of a token.
+func readPublisher(content *auth.Publisher) (*authority.Publisher, error) {
+	p := &authority.Publisher{Method: publisher.Method(content.Method), Subject: content.Subject}
+	for _, permission := range content.Permissions {
+		pattern, err := registry.ParsePattern(permission.Pattern)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unauthenticated, "the access token is not valid", err)
+		}
+		actions := make([]publisher.Action, len(permission.Actions))
+		for i, a := range permission.Actions {
+			actions[i] = publisher.Action(a)
+		}
+		p.Permissions = append(p.Permissions, publisher.Permission{Actions: actions, Pattern: pattern, Policy: publisher.PolicyID(permission.Policy)})
+	}
+	return p, nil
+}
+
+// policyIDs returns the policies of permissions.
+func policyIDs(list []publisher.Permission) []publisher.PolicyID {
+	ids := []publisher.PolicyID{}
+	for _, p := range list {
+		if p.Policy != "" {
+			ids = append(ids, p.Policy)
+		}
+	}
+	return ids
+}
+
+// Makers knows the people who created policies. It is safe for concurrent use.
+type Makers struct{ accounts authstore.Accounts }
+
+var _ authority.Makers = (*Makers)(nil)
+
+// NewMakers returns Makers.
+func NewMakers(a authstore.Accounts) *Makers { return &Makers{a} }
+
+// IsActive implements [authority.Makers].
+func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {
+	account, err := m.accounts.Get(ctx, auth.UserID(userID))
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil && account.State != auth.AccountDisabled, err
+}

@@ -1,0 +1,136 @@
+package inprocess_test
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+)
+
+// newPublishers returns publishers, the authority for their tokens and the audit log.
+func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *records.AuditLog) {
+	t.Helper()
+	db, clock := records.New(), clocktest.NewManual(noon)
+	log := records.NewAuditLog(db)
+	trail := audit.New(log, clock, randomSource{})
+	config := jwt.Config{Issuer: "tollgate", Audience: "tollgate", DataDir: t.TempDir()}
+	signer, closeSigner, err := jwt.Open(t.Context(), config, records.NewKeyring(db), clock, logrus.NewEntry(logrus.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeSigner)
+	checker := access.NewChecker(signer, records.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
+	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{}})
+	return publishers, inprocess.NewAuthority(checker, trail, auth.FullTrust), log
+}
+
+func newPublisher(t *testing.T) authority.Publisher {
+	t.Helper()
+	pattern, err := registry.ParsePattern("com.example/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []publisher.Action{publisher.Publish, publisher.Status}
+	return authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
+		{Actions: both, Pattern: pattern}, {Actions: both[:1], Pattern: pattern, Policy: "p1"},
+	}}
+}
+
+func TestIssuedTokenIdentifiesItsPublisher(t *testing.T) {
+	publishers, a, _ := newPublishers(t)
+	want := newPublisher(t)
+	token, expires, err := publishers.IssueToken(t.Context(), want)
+	if err != nil || !expires.Equal(noon.Add(publisher.TokenTTL)) {
+		t.Fatalf("token expires %s, error %v", expires, err)
+	}
+	got, err := a.Identify(t.Context(), token)
+	if err != nil || !reflect.DeepEqual(got, authority.Caller{Publisher: &want}) {
+		t.Errorf("Identify = %+v, %v, want %+v and no session", got, err, want)
+	}
+}
+
+// onlyEvent returns the event of a log that has one.
+func onlyEvent(t *testing.T, log *records.AuditLog) auth.Event {
+	t.Helper()
+	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
+	if err != nil || len(events) != 1 {
+		t.Fatalf("the events are %+v, error %v, want one", events, err)
+	}
+	return events[0]
+}
+
+func TestRecordProof(t *testing.T) {
+	for _, test := range []struct {
+		attempt authority.ProofAttempt
+		want    map[string]any
+	}{
+		{
+			authority.ProofAttempt{
+				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []publisher.PolicyID{"p1", "p2"}, Address: netip.MustParseAddr("192.0.2.7"),
+			},
+			map[string]any{"method": "dns", "domain": "example.com", "keyFingerprint": "ed25519:AAAAAAAA", "policies": []any{"p1", "p2"}, "ipAddress": "192.0.2.7"},
+		},
+		{
+			authority.ProofAttempt{Method: publisher.OIDC, Issuer: "https://ci.example", Subject: "job", Reason: "expired"},
+			map[string]any{"method": "oidc", "issuer": "https://ci.example", "subject": "job", "reason": "expired"},
+		},
+	} {
+		publishers, _, log := newPublishers(t)
+		if err := publishers.RecordProof(t.Context(), test.attempt); err != nil {
+			t.Fatal(err)
+		}
+		e := onlyEvent(t, log)
+		if e.Type != auth.PublisherProof || e.UserID != "" || e.Success != (test.attempt.Reason == "") || !reflect.DeepEqual(e.Details, test.want) {
+			t.Errorf("the event is %+v, want %v without a user", e, test.want)
+		}
+	}
+}
+
+func TestActOfAPublisherHasNoUser(t *testing.T) {
+	_, a, log := newPublishers(t)
+	caller := newPublisher(t)
+	err := a.Record(t.Context(), authority.Act{Caller: authority.Caller{Publisher: &caller}, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := onlyEvent(t, log)
+	want := map[string]any{
+		"action": "publish", "serverName": "com.example/a", "version": "1.0.0", "publisher": "example.com", "authMethod": "dns", "policies": []any{"p1"},
+	}
+	if e.UserID != "" || !e.Success || e.Type != auth.RegistryChange || !reflect.DeepEqual(e.Details, want) {
+		t.Errorf("the event is %+v, want %v without a user", e, want)
+	}
+}
+
+func TestMakerIsActive(t *testing.T) {
+	accounts := records.NewAccounts(records.New())
+	for id, state := range map[auth.UserID]auth.AccountState{"anna": auth.AccountActive, "ben": auth.AccountDisabled} {
+		if err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id), State: state}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]bool{"anna": true, "ben": false, "nobody": false} {
+		if got, err := inprocess.NewMakers(accounts).IsActive(t.Context(), id); err != nil || got != want {
+			t.Errorf("%s: %v, %v, want %v", id, got, err, want)
+		}
+	}
+}
+
+func TestPublishersWithoutNotices(t *testing.T) {
+	publishers, _, _ := newPublishers(t)
+	publishers.NotifyMaker(authority.PublisherNotice{Maker: "anna"}) // no notifier is configured
+}

@@ -1,0 +1,136 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Policies stores the policies of publishers. It implements registrystore.Policies.
+type Policies struct{ db *database.DB }
+
+var _ registrystore.Policies = (*Policies)(nil)
+
+// NewPolicies returns the store of policies.
+func NewPolicies(db *database.DB) *Policies { return &Policies{db} }
+
+// Add implements registrystore.Policies. A conflict is not an error of the statement, so that the
+// transaction can go on.
+func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(newPolicyRow(p)).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the policy already exists")
+		}
+		return err
+	})
+}
+
+// Remove implements registrystore.Policies.
+func (s *Policies) Remove(ctx context.Context, id publisher.PolicyID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*policyRow)(nil)).Where("id = ?", id).Exec(ctx))
+		if err == nil && n == 0 {
+			return errNoPolicy()
+		}
+		return err
+	})
+}
+
+// Find implements registrystore.Policies.
+func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
+	if q.IDs != nil && len(q.IDs) == 0 {
+		return nil, ctx.Err()
+	}
+	return database.Collect(ctx, s.db, selectPolicies(&q), func(rows *sql.Rows) (found []publisher.Policy, err error) {
+		for rows.Next() {
+			var row policyRow
+			if err := rows.Scan(row.fields()...); err != nil {
+				return nil, err
+			}
+			p, err := row.toPolicy()
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, p)
+		}
+		return found, nil
+	})
+}
+
+// selectPolicies returns the query for the rows of policies. It is prepared for the lookups that
+// proofs and publications make. The words of the condition on the method are those of the index
+// publisher_policies_due.
+func selectPolicies(q *registrystore.PolicyQuery) database.Query {
+	var conditions []string
+	rows := database.Query{Fixed: q.CheckedBefore.IsZero()}
+	where := func(condition string, args ...any) {
+		conditions = append(conditions, condition)
+		rows.Args = append(rows.Args, args...)
+	}
+	if q.IDs != nil {
+		args := make([]any, len(q.IDs))
+		for i, id := range q.IDs {
+			args[i] = string(id)
+		}
+		where("id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+		rows.Fixed = rows.Fixed && len(args) == 1
+	}
+	if q.Method != "" {
+		where("method = ?", string(q.Method))
+	}
+	if q.Domain != (publisher.Domain{}) {
+		where("domain = ?", q.Domain.String())
+	}
+	if q.Issuer != "" {
+		where("issuer = ?", q.Issuer)
+	}
+	if !q.CheckedBefore.IsZero() {
+		where("method IN ('dns', 'http') AND checked_at < ?", database.NewInstant(q.CheckedBefore))
+	}
+	if q.After != "" {
+		where("id > ?", string(q.After))
+	}
+	rows.Text = "SELECT " + policyColumns + " FROM publisher_policies"
+	if len(conditions) > 0 {
+		rows.Text += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	rows.Text += " ORDER BY id"
+	if q.Limit > 0 {
+		rows.Text += " LIMIT ?"
+		rows.Args = append(rows.Args, q.Limit)
+	}
+	return rows
+}
+
+// Update implements registrystore.Policies.
+func (s *Policies) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		var row policyRow
+		switch err := s.db.LockForChange(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx); {
+		case errors.Is(err, sql.ErrNoRows):
+			return errNoPolicy()
+		case err != nil:
+			return s.db.ClassifyError(err)
+		}
+		p, err := row.toPolicy()
+		if err != nil {
+			return err
+		}
+		if err := change(&p); err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(newPolicyRow(p)).ExcludeColumn("id").Where("id = ?", id).Exec(ctx)
+		return s.db.ClassifyError(err)
+	})
+}
+
+func errNoPolicy() error { return fault.New(fault.NotFound, "the policy does not exist") }

@@ -1,0 +1,113 @@
+package publisherapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+)
+
+// policyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong to
+// its method are left out.
+type policyResponse struct {
+	ID             string            `json:"id"`
+	Method         string            `json:"method"`
+	Pattern        string            `json:"pattern"`
+	Actions        []string          `json:"actions"`
+	Domain         string            `json:"domain,omitempty"`
+	KeyFingerprint string            `json:"keyFingerprint,omitempty"`
+	Issuer         string            `json:"issuer,omitempty"`
+	Subject        string            `json:"subject,omitempty"`
+	Claims         map[string]string `json:"claims,omitempty"`
+	ExpiresAt      *string           `json:"expiresAt,omitempty"`
+	CreatedBy      string            `json:"createdBy"` // the id of a person, or "operator"
+	CreatedAt      string            `json:"createdAt"`
+	LastUsedAt     *string           `json:"lastUsedAt"` // null before the first use
+	State          string            `json:"state"`
+}
+
+// operatorName is the maker of the policies of operator commands.
+const operatorName = "operator"
+
+func newPolicyResponse(p *policies.Policy) policyResponse {
+	r := policyResponse{
+		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
+		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
+		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
+		ExpiresAt: formatTime(p.ExpiresAt), CreatedBy: string(p.CreatedBy), CreatedAt: *formatTime(p.CreatedAt),
+		LastUsedAt: formatTime(p.LastUsedAt), State: string(p.State),
+	}
+	for _, action := range p.Actions {
+		r.Actions = append(r.Actions, string(action))
+	}
+	if p.CreatedBy == "" {
+		r.CreatedBy = operatorName
+	}
+	return r
+}
+
+// formatTime returns a time as the registry writes times; nil for the zero value.
+func formatTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format("2006-01-02T15:04:05.000000Z")
+	return &s
+}
+
+func newRequest(c *fiber.Ctx) policies.Request {
+	return policies.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+}
+
+func (a *API) addPolicy(c *fiber.Ctx) error {
+	r := newRequest(c)
+	if err := a.policies.Authorize(c.UserContext(), r); err != nil {
+		return err
+	}
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	draft := publisher.Draft{
+		Method: body.text("method"), Pattern: body.text("pattern"), Actions: body.texts("actions"),
+		Domain: body.optionalText("domain"), KeyFingerprint: body.optionalText("keyFingerprint"),
+		Issuer: body.optionalText("issuer"), Subject: body.optionalText("subject"), Claims: body.textMap("claims"),
+		ExpiresAt: body.time("expiresAt"),
+	}
+	if body.err != nil {
+		return body.err
+	}
+	p, err := a.policies.Add(c.UserContext(), r, draft)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Status(http.StatusCreated).JSON(newPolicyResponse(&p))
+}
+
+func (a *API) listPolicies(c *fiber.Ctx) error {
+	list, err := a.policies.List(c.UserContext(), newRequest(c))
+	if err != nil {
+		return err
+	}
+	responses := make([]policyResponse, len(list))
+	for i := range list {
+		responses[i] = newPolicyResponse(&list[i])
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Status(http.StatusOK).JSON(map[string][]policyResponse{"publishers": responses})
+}
+
+func (a *API) removePolicy(c *fiber.Ctx) error {
+	id := strings.ToLower(strings.Clone(c.Params(idParam)))
+	if err := a.policies.Remove(c.UserContext(), newRequest(c), publisher.PolicyID(id)); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}

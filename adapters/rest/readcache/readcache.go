@@ -1,0 +1,216 @@
+// Package readcache keeps finished responses to reads of the registry. A kept response is sent only
+// while the published versions have the revision that it was made at, so a change by any process is
+// seen at the latest after the time for which a revision is valid, and a change by this process at
+// once (ADR 12). While the database is away, kept responses are sent for a limited time.
+package readcache
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Answer is a response to a read.
+type Answer[R any] struct {
+	// Body is the body of the response. It is nil if Rest is set.
+	Body *responsebody.Shared
+	// Rest is a response that cannot be kept, and that one request alone can use.
+	Rest R
+
+	// Stale means that the database is away and the answer may be outdated. Age is the time since it
+	// was known to be current.
+	Stale bool
+	Age   time.Duration
+}
+
+// Source makes the answer to a read. It returns fault.NotFound if there is nothing to read; such a
+// fault is kept like an answer.
+type Source[K comparable, R any] func(ctx context.Context, key K) (Answer[R], error)
+
+// Keys is what a cache must know of its keys.
+type Keys[K comparable] struct {
+	Clone func(K) K        // a copy that shares no memory with the request
+	Size  func(K) int      // memory in bytes
+	Usual func(key K) bool // many clients read it, so it is renewed before the next one does
+}
+
+// Ports are the dependencies of a Cache. All are required.
+type Ports struct {
+	Changes registrystore.Changes
+	Clock   clock.Clock
+}
+
+// Cache keeps answers. It is safe for concurrent use.
+type Cache[K comparable, R any] struct {
+	config  Config
+	keys    Keys[K]
+	source  Source[K, R]
+	changes registrystore.Changes
+	clock   clock.Clock
+	entries *otter.Cache[K, *entry] // nil if nothing is kept
+	metrics *metrics
+
+	state atomic.Pointer[state]
+	reads atomic.Uint64 // begins and ends of reads of the revision
+
+	mu      sync.Mutex // guards what follows
+	check   *check     // in progress
+	flights map[K]*flight[R]
+	usual   map[K]struct{}
+}
+
+// entry is a kept answer: a body, or the fault that there is nothing to read.
+type entry struct {
+	body     *responsebody.Shared
+	missing  error
+	revision registrystore.Revision
+	made     time.Time
+	position uint64       // of the removals that the answer has
+	used     atomic.Int64 // when it was last sent, Unix seconds
+}
+
+// New returns a cache, and a function that ends its goroutine.
+func New[K comparable, R any](c Config, keys Keys[K], source Source[K, R], p Ports) (*Cache[K, R], func()) {
+	cache := &Cache[K, R]{
+		config: c, keys: keys, source: source, changes: p.Changes, clock: p.Clock,
+		metrics: newMetrics(), flights: map[K]*flight[R]{}, usual: map[K]struct{}{},
+	}
+	if c.Bytes == 0 {
+		return cache, func() {}
+	}
+	cache.entries = otter.Must(&otter.Options[K, *entry]{
+		MaximumWeight: uint64(c.Bytes),                                                                          //nolint:gosec // Validate has checked it
+		Weigher:       func(key K, e *entry) uint32 { return uint32(min(cache.weigh(key, e), math.MaxUint32)) }, //nolint:gosec // it is bounded
+	})
+	ctx, end := context.WithCancel(context.Background())
+	var renewing sync.WaitGroup
+	renewing.Go(func() { cache.renewUntil(ctx) })
+	return cache, func() {
+		end()
+		renewing.Wait()
+		cache.entries.StopAllGoroutines()
+	}
+}
+
+// overhead is the approximate memory of an entry without its key and body.
+const overhead = 600
+
+// weigh returns the memory of an entry, with its compressed form, which is made later.
+func (c *Cache[K, R]) weigh(key K, e *entry) int {
+	size := overhead + c.keys.Size(key)
+	if e.body != nil {
+		size += e.body.Size() + e.body.Size()/4
+	}
+	return size
+}
+
+// Get returns the answer for a key. key may share memory with a request that ends after the call.
+// While the database is away, it returns a kept answer that may be outdated, or fault.Unavailable.
+// Other errors are those of the source.
+func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
+	if c.entries == nil {
+		return c.source(ctx, c.keys.Clone(key))
+	}
+	s, err := c.currentState(ctx)
+	if err != nil {
+		return c.staleAnswer(key, err)
+	}
+	if e, ok := c.entries.GetIfPresent(key); ok && e.revision == s.revision {
+		e.noteUse(s.read)
+		c.metrics.hits.Inc()
+		return Answer[R]{Body: e.body}, e.missing
+	}
+	c.metrics.misses.Inc()
+	a, err := c.makeAnswer(ctx, key, s)
+	if fault.Is(err, fault.Unavailable) {
+		return c.staleAnswer(key, err)
+	}
+	return a, err
+}
+
+// noteUse stores the time of a use. It writes at most once a second, because many cores read it.
+func (e *entry) noteUse(at time.Time) {
+	if now := at.Unix(); e.used.Load() != now {
+		e.used.Store(now)
+	}
+}
+
+// flight is the making of an answer that several requests wait for.
+type flight[R any] struct {
+	revision registrystore.Revision // known when it began
+	done     chan struct{}
+	answer   Answer[R]
+	err      error
+}
+
+// errInterrupted is the result for the others if the maker of an answer panics.
+var errInterrupted = errors.New("making the answer was interrupted")
+
+// makeAnswer returns a new answer. Requests for the same key wait for one of them to make it. A
+// request does not wait for an answer that began before a change that it must see.
+func (c *Cache[K, R]) makeAnswer(ctx context.Context, key K, s *state) (Answer[R], error) {
+	c.mu.Lock()
+	f, others := c.flights[key]
+	if others = others && f.revision == s.revision; !others {
+		key = c.keys.Clone(key)
+		f = &flight[R]{revision: s.revision, done: make(chan struct{}), err: errInterrupted}
+		c.flights[key] = f
+	}
+	c.mu.Unlock()
+	if !others {
+		c.makeKept(context.WithoutCancel(ctx), key, f) // others wait for it, so it continues if this client gives up
+		return f.answer, f.err
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return Answer[R]{}, ctx.Err()
+	}
+	if f.err == nil && f.answer.Body == nil {
+		return c.source(ctx, c.keys.Clone(key))
+	}
+	return f.answer, f.err
+}
+
+// makeKept makes an answer and keeps it, if nothing changed while it was made.
+func (c *Cache[K, R]) makeKept(ctx context.Context, key K, f *flight[R]) {
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.flights[key] == f {
+			delete(c.flights, key)
+		}
+		close(f.done)
+	}()
+	_, position, _ := c.changes.Removals(math.MaxUint64)
+	answer, err := c.source(ctx, key)
+	f.answer, f.err = answer, err
+	missing := fault.Is(err, fault.NotFound)
+	if err != nil && !missing || err == nil && answer.Body == nil {
+		return
+	}
+	// Without this, a later request could get a kept answer that is older than this one.
+	s, err := c.readState(ctx)
+	if err != nil || s.revision != f.revision {
+		return
+	}
+	e := &entry{body: answer.Body, revision: s.revision, made: s.read, position: position}
+	if missing {
+		e.missing = f.err
+	}
+	e.noteUse(s.read)
+	c.entries.Set(key, e)
+	if c.keys.Usual(key) {
+		c.noteUsual(key)
+	}
+}

@@ -1,0 +1,135 @@
+package readcache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// stale returns the body and age of an answer while the database is away.
+func stale(t *testing.T, c *cache, key string) (string, time.Duration) {
+	t.Helper()
+	a, err := c.Get(t.Context(), key)
+	if err != nil || !a.Stale {
+		t.Fatalf("Get(%s): %v, stale: %t", key, err, a.Stale)
+	}
+	return string(a.Body.Bytes()), a.Age
+}
+
+func TestKeptAnswersWhileTheDatabaseIsAway(t *testing.T) {
+	at := newClock()
+	s, c := start(t, usual, at)
+	text(t, c, "a")
+	text(t, c, "b")
+	at.Advance(500 * time.Millisecond)
+	s.change(true)
+	text(t, c, "b")
+	_, _ = c.Get(t.Context(), missingKey)
+	if c.IsStale() {
+		t.Error("it is stale before the database is away")
+	}
+	s.set(func(s *store) { s.failure = errAway })
+	at.Advance(time.Minute)
+	if body, age := stale(t, c, "b"); body != `"b" 1` || age != time.Minute {
+		t.Errorf("a current answer: %s, %v", body, age)
+	}
+	if body, age := stale(t, c, "a"); body != `"a" 0` || age != time.Minute+500*time.Millisecond {
+		t.Errorf("an answer from before the last change: %s, %v", body, age)
+	}
+	if a, err := c.Get(t.Context(), missingKey); !a.Stale || !fault.Is(err, fault.NotFound) {
+		t.Errorf("what was missing: %+v, %v", a, err)
+	}
+	if _, err := c.Get(t.Context(), "new"); !errors.Is(err, errAway) {
+		t.Errorf("a read that was not kept: %v", err)
+	}
+	if !c.IsStale() {
+		t.Error("it is not stale while the database is away")
+	}
+	at.Advance(usual.StaleMax - time.Minute - time.Millisecond)
+	stale(t, c, "b")
+	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
+		t.Errorf("an answer that is too old: %v", err)
+	}
+	s.set(func(s *store) { s.failure = nil })
+	at.Advance(time.Second)
+	if got := text(t, c, "a"); got != `"a" 1` || c.IsStale() {
+		t.Errorf("after the database is back: %s, stale: %t", got, c.IsStale())
+	}
+}
+
+func TestStaleAnswersCanBeTurnedOff(t *testing.T) {
+	at := newClock()
+	s, c := start(t, readcache.Config{Bytes: 1 << 20}, at)
+	text(t, c, "a")
+	s.set(func(s *store) { s.failure = errAway })
+	at.Advance(time.Second)
+	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestRemovedServersAreNotStale deletes a version, and the database goes away before any answer is
+// made again.
+func TestRemovedServersAreNotStale(t *testing.T) {
+	at := newClock()
+	s, c := start(t, usual, at)
+	text(t, c, "com.example/a")
+	text(t, c, "com.example/b")
+	s.change(true)
+	s.set(func(s *store) {
+		s.removed = append(s.removed, "com.example/a")
+		s.failure = errAway
+	})
+	if _, err := c.Get(t.Context(), "com.example/a"); !errors.Is(err, errAway) {
+		t.Errorf("an answer with the removed server: %v", err)
+	}
+	stale(t, c, "com.example/b")
+	s.set(func(s *store) { s.forgotten = true })
+	if _, err := c.Get(t.Context(), "com.example/b"); !errors.Is(err, errAway) {
+		t.Errorf("while it is unknown what was removed: %v", err)
+	}
+}
+
+// TestFrozenDatabase checks that requests do not wait for a database that does not answer, except
+// for the first.
+func TestFrozenDatabase(t *testing.T) {
+	at := newClock()
+	s, c := start(t, usual, at)
+	text(t, c, "a")
+	at.Advance(time.Second)
+	s.set(func(s *store) { s.frozen, s.checks = true, 0 })
+	for range 100 {
+		stale(t, c, "a")
+	}
+	if s.checks != 1 {
+		t.Errorf("the revision was read %d times", s.checks)
+	}
+}
+
+// TestClientsThatGiveUp checks that the end of a request ends its wait.
+func TestClientsThatGiveUp(t *testing.T) {
+	s, c := start(t, usual, newClock())
+	s.set(func(s *store) { s.frozen = true })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Get(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, good := range []readcache.Config{{}, {Bytes: 64 << 30, StaleMax: 720 * time.Hour}} {
+		if err := good.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []readcache.Config{{Bytes: -1}, {Bytes: 64<<30 + 1}, {StaleMax: -1}, {StaleMax: 720*time.Hour + 1}} {
+		if bad.Validate() == nil {
+			t.Errorf("%+v is valid", bad)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package readcache
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+const (
+	// checkTimeout limits the wait for the revision. A database that does not answer in this time
+	// counts as away.
+	checkTimeout = time.Second
+	// retryGap is how long the database counts as away after a check that failed. Requests do not
+	// wait for it in this time.
+	retryGap = 250 * time.Millisecond
+	// maxChecks limits how often a request checks the revision while there are changes all the time.
+	maxChecks = 3
+)
+
+// state is what is known of the revision.
+type state struct {
+	revision registrystore.Revision
+	read     time.Time // when the read of the revision began
+	hint     uint64    // before the read
+	// begin and end are the places of the begin and the end of the read among those of all reads.
+	begin, end uint64
+	// unsure means that another read at the same time found another revision. It is unknown which of
+	// them is the later one.
+	unsure bool
+	// failure is why the database was away at failed, after read. nil if it was not.
+	failure error
+	failed  time.Time
+}
+
+// isCurrent reports whether the revision is valid without another read.
+func (s *state) isCurrent(now time.Time, validFor time.Duration, hint uint64) bool {
+	age := now.Sub(s.read)
+	return s.failure == nil && !s.unsure && s.hint == hint && age >= 0 && age < validFor
+}
+
+// check is a read of the revision that several requests wait for.
+type check struct {
+	done chan struct{}
+	err  error
+}
+
+// currentState returns the state, with a revision that is valid. It returns the error of the
+// database if that is away.
+func (c *Cache[K, R]) currentState(ctx context.Context) (*state, error) {
+	for range maxChecks {
+		now, s := c.clock.Now(), c.state.Load()
+		if s != nil {
+			switch {
+			case s.isCurrent(now, c.changes.ValidFor(), c.changes.Hint()):
+				return s, nil
+			case s.failure != nil && now.Sub(s.failed) < retryGap:
+				return nil, s.failure
+			}
+		}
+		if err := c.awaitCheck(ctx); err != nil {
+			return nil, err
+		}
+	}
+	// Changes follow each other faster than the revision can be read. A read that begins now has all
+	// of them that this request must see.
+	return c.readState(ctx)
+}
+
+// awaitCheck waits for a read of the revision: the one in progress, or a new one.
+func (c *Cache[K, R]) awaitCheck(ctx context.Context) error {
+	c.mu.Lock()
+	running := c.check
+	if running == nil {
+		running = &check{done: make(chan struct{})}
+		c.check = running
+		go func() {
+			_, running.err = c.readState(context.WithoutCancel(ctx))
+			c.mu.Lock()
+			c.check = nil
+			c.mu.Unlock()
+			close(running.done)
+		}()
+	}
+	c.mu.Unlock()
+	select {
+	case <-running.done:
+		return running.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// readState reads the revision and stores it, unless a later read was faster. If another read at the
+// same time found another revision, the next request must read it again: a response may have been
+// sent with the later of the two.
+func (c *Cache[K, R]) readState(ctx context.Context) (*state, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	s := &state{read: c.clock.Now(), hint: c.changes.Hint(), begin: c.reads.Add(1)}
+	var err error
+	if s.revision, err = c.changes.Revision(ctx); err != nil {
+		return nil, c.noteFailure(s.read, err)
+	}
+	s.end = c.reads.Add(1)
+	c.storeState(func(known *state) *state {
+		later := known
+		if known == nil || s.begin > known.begin {
+			later = s
+		}
+		if known != nil && s.revision != known.revision && s.begin < known.end && known.begin < s.end {
+			unsure := *later
+			unsure.unsure, unsure.end = true, max(s.end, known.end)
+			return &unsure
+		}
+		return later
+	})
+	return s, nil
+}
+
+// noteFailure stores that the database is away and returns the fault for the caller.
+func (c *Cache[K, R]) noteFailure(began time.Time, err error) error {
+	if !fault.Is(err, fault.Unavailable) {
+		err = fault.Wrap(fault.Unavailable, "the database is not available", err)
+	}
+	now := c.clock.Now()
+	c.storeState(func(known *state) *state {
+		away := &state{failure: err, failed: now}
+		if known != nil {
+			if known.failure == nil && known.read.After(began) {
+				return known
+			}
+			*away = *known
+			away.failure, away.failed = err, now
+		}
+		return away
+	})
+	return err
+}
+
+// storeState replaces the state.
+func (c *Cache[K, R]) storeState(replace func(known *state) *state) {
+	for {
+		known := c.state.Load()
+		if c.state.CompareAndSwap(known, replace(known)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package responsebody
+
+import (
+	"sync"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// Shared is a response body that many responses share and that never changes. It is compressed when
+// the first client accepts that. It is safe for concurrent use.
+type Shared struct {
+	contentType string
+	plain       encodedBody
+	compressing sync.Once
+	gzip        encodedBody
+
+	mu       sync.Mutex
+	senders  int          // responses in flight
+	reserved *reservation // memory of the body while there are responses in flight
+}
+
+// NewShared returns a body with its content type. The caller must not change the body afterwards.
+func NewShared(contentType string, body []byte) *Shared {
+	return &Shared{contentType: contentType, plain: encodedBody{body, appendBodyTag(nil, body, false)}}
+}
+
+// Size returns the size of the body in bytes.
+func (b *Shared) Size() int { return len(b.plain.body) }
+
+// Bytes returns the body. The caller must not change it.
+func (b *Shared) Bytes() []byte { return b.plain.body }
+
+// compressed returns the compressed form.
+func (b *Shared) compressed() *encodedBody {
+	b.compressing.Do(func() {
+		size := len(b.plain.body)
+		b.gzip.body = fasthttp.AppendGzipBytesLevel(make([]byte, 0, size/8), b.plain.body, fasthttp.CompressBestSpeed)
+		b.gzip.tag = appendBodyTag(nil, b.plain.body, true)
+	})
+	return &b.gzip
+}
+
+// Send sends a shared body as the response to a read. It returns fault.Unavailable if there is not
+// enough memory for a large response: the body may have to be held for slow clients after nothing
+// else uses it. Responses that share a body count once.
+func (s *Sender) Send(c *fiber.Ctx, b *Shared) error {
+	chosen := &b.plain
+	if isCompressible(len(b.plain.body)) && acceptsGzip(c) {
+		chosen = b.compressed()
+	}
+	c.Response().Header.SetContentType(b.contentType)
+	if setHeaders(c, chosen.tag) {
+		return nil
+	}
+	if len(b.plain.body) < largeSize {
+		c.Response().SetBodyRaw(chosen.body)
+		return nil
+	}
+	if err := b.acquire(s, len(chosen.body)); err != nil {
+		return err
+	}
+	c.Response().SetBodyStream(&sharedReader{bodyReader{next: singlePiece(chosen.body)}, b}, len(chosen.body))
+	return nil
+}
+
+// acquire counts a response of size bytes in flight. The plain form stays in memory with each form.
+func (b *Shared) acquire(s *Sender, size int) (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.senders == 0 {
+		if b.reserved, err = s.reserve(max(len(b.plain.body), size)); err != nil {
+			return err
+		}
+	}
+	b.senders++
+	return nil
+}
+
+// release ends the count of a response in flight.
+func (b *Shared) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.senders--; b.senders == 0 {
+		b.reserved.release()
+	}
+}
+
+// sharedReader is a shared body in the form that the server reads.
+type sharedReader struct {
+	bodyReader
+
+	shared *Shared // nil after Close
+}
+
+// Close implements io.Closer. The server calls it whether or not the body was sent.
+func (r *sharedReader) Close() error {
+	if r.shared != nil {
+		r.shared.release()
+		r.shared = nil
+	}
+	return nil
+}

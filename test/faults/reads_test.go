@@ -1,0 +1,163 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// keptReads are the reads of TestReadsWhileTheDatabaseIsAway, by their status.
+var keptReads = map[string]int{
+	serversPath:                   http.StatusOK,
+	serversPath + "?limit=2":      http.StatusOK,
+	serversPath + "?search=wea":   http.StatusOK,
+	serversPath + "?version=9.9":  http.StatusOK,
+	serverPath(1, "latest"):       http.StatusOK,
+	serverPath(2, "1.0.0"):        http.StatusOK,
+	serversPath + versionsPath(3): http.StatusOK,
+	serverPath(99, "latest"):      http.StatusNotFound,
+	"/v0/servers?limit=2&search=": http.StatusOK, // the same as another one
+}
+
+func versionsPath(n int) string { return fmt.Sprintf("/com.example%%2Fweather-%d/versions", n) }
+
+func serverPath(n int, version string) string { return serversPath + versionsPath(n) + "/" + version }
+
+// importServers imports servers as an operator does.
+func importServers(t *testing.T, address string, from, to int) {
+	t.Helper()
+	type server struct {
+		Schema      string `json:"$schema"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Version     string `json:"version"`
+	}
+	var list struct {
+		Servers []map[string]server `json:"servers"`
+	}
+	for n := from; n < to; n++ {
+		list.Servers = append(list.Servers, map[string]server{"server": {
+			"https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
+			fmt.Sprintf("com.example/weather-%d", n), "Answers what the weather will be", "1.0.0",
+		}})
+	}
+	content, err := json.Marshal(list)
+	failOnError(t, err)
+	file := filepath.Join(t.TempDir(), "servers.json")
+	failOnError(t, os.WriteFile(file, content, 0o600))
+	command := exec.Command(filepath.Join(built, "tollgate"), "registry", "import", file)
+	command.Env = append(os.Environ(), "DATABASE_URL="+address)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("import: %v\n%s", err, out)
+	}
+}
+
+// read sends one read and returns its status and headers.
+func (s *service) read(path string) (int, http.Header) {
+	s.t.Helper()
+	r, err := http.Get("http://" + s.API + path)
+	failOnError(s.t, err)
+	failOnError(s.t, r.Body.Close())
+	return r.StatusCode, r.Header
+}
+
+// TestReadsWhileTheDatabaseIsAway makes PostgreSQL unavailable in different ways while clients
+// read. No read that was answered before fails, until the database is back and the responses are
+// current again.
+func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
+	type server struct {
+		*instance.Postgres
+		wire    *breakableProxy
+		standby *instance.Postgres
+	}
+	for name, c := range map[string]struct {
+		away, back func(server) error
+		readable   bool // all the time, except for moments
+	}{
+		"frozen":    {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }, false},
+		"stopped":   {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }, false},
+		"restarted": {func(s server) error { s.Stop(); return s.Start() }, func(server) error { return nil }, true},
+		"cut off":   {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }, false},
+		"failed over": {func(s server) error {
+			s.wire.setTarget(s.standby.Address)
+			s.Stop()
+			return nil
+		}, func(s server) error { return s.standby.Promote() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startPostgres(t)
+			standby, err := p.NewStandby()
+			failOnError(t, err)
+			t.Cleanup(standby.Remove)
+			on := server{p, newBreakableProxy(t, p.Address), standby}
+			address := p.URL(on.wire.address())
+			s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
+			importServers(t, address, 0, 10)
+			await.Until(t, patience, "the import is seen", func() bool { status, _ := s.read(serverPath(1, "latest")); return status == http.StatusOK })
+			s.readAll("before", false)
+			importServers(t, address, 10, 12) // some responses are made again, some are not
+			await.Until(t, patience, "the second import is seen", func() bool { status, _ := s.read(serverPath(11, "latest")); return status == http.StatusOK })
+			failOnError(t, c.away(on))
+			reads := 0
+			for end := time.Now().Add(4 * time.Second); time.Now().Before(end); reads += len(keptReads) {
+				s.readAll(name, !c.readable && time.Until(end) < time.Second)
+			}
+			t.Logf("%d reads while it was away", reads)
+			if !c.readable {
+				s.checkAway()
+			}
+			failOnError(t, c.back(on))
+			await.Until(t, patience, "current responses", func() bool {
+				_, header := s.read(serversPath)
+				return header.Get("Warning") == ""
+			})
+			importServers(t, address, 20, 21)
+			await.Until(t, patience, "a change after the database is back", func() bool {
+				status, _ := s.read(serverPath(20, "latest"))
+				return status == http.StatusOK
+			})
+			if stale := s.readMetric("tollgate_registry_stale_seconds"); stale != 0 {
+				t.Errorf("the responses are %d s old after the database is back", stale)
+			}
+		})
+	}
+}
+
+// readAll reads each of keptReads once. If stale is true, the responses must have a warning.
+func (s *service) readAll(what string, stale bool) {
+	s.t.Helper()
+	for path, want := range keptReads {
+		status, header := s.read(path)
+		if status != want {
+			s.t.Fatalf("%s: %s has status %d, want %d", what, path, status, want)
+		}
+		warned := strings.HasPrefix(header.Get("Warning"), "110 ") && header.Get("Age") != ""
+		if stale && !warned {
+			s.t.Fatalf("%s: %s has Warning %q and Age %q", what, path, header.Get("Warning"), header.Get("Age"))
+		}
+	}
+}
+
+// checkAway checks what operators and writers see while the database is away.
+func (s *service) checkAway() {
+	s.t.Helper()
+	if status, _ := s.read(serverPath(5, "latest")); status != http.StatusServiceUnavailable {
+		s.t.Errorf("a read that was not answered before has status %d", status)
+	}
+	status, body := getPage(s.t, "http://"+s.API+"/ready")
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"registry_reads":"stale"`) || !strings.Contains(body, `"database":"down"`) {
+		s.t.Errorf("/ready: %d %s", status, body)
+	}
+	if s.readMetric(`tollgate_registry_cache_reads_total{result="stale"}`) == 0 || s.readMetric("tollgate_registry_stale_seconds") == 0 {
+		s.t.Error("the metrics do not show stale reads")
+	}
+}

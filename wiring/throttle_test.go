@@ -1,0 +1,87 @@
+package wiring
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metrics "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// observedStore counts the calls of a store. If err is set, Add returns it.
+type observedStore struct {
+	counter.Store
+	calls int
+	err   error
+}
+
+func (s *observedStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	s.calls++
+	if s.err != nil {
+		return s.err
+	}
+	return s.Store.Add(ctx, hits, after)
+}
+
+// TestOnlyTheRegistryIsCountedInShares requires that limits which protect secrets cost one call of
+// the store each, and those of the registry fewer if instances share the store.
+func TestOnlyTheRegistryIsCountedInShares(t *testing.T) {
+	limits := settings.ThrottleConfig(settings.Limits{
+		Auth: 10_000, API: 10_000, Registry: 10_000, StepUp: 10_000, Notices: 10_000, Window: time.Minute, StepUpWindow: time.Minute,
+	}, settings.Publishers{ProofLimit: 10_000, DomainLimit: 10_000}, settings.RateLimit{})
+	for name, c := range map[string]struct {
+		system, mode string
+		calls        int
+	}{
+		"in the process":           {mode: "error", calls: 10},
+		"shared":                   {system: "valkey", mode: "error", calls: 1},
+		"shared, with a fallback":  {system: "memcached", mode: "local", calls: 1},
+		"shared, without counting": {system: "valkey", mode: "open", calls: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktest.NewManual(time.Unix(1_000_000, 0))
+			store := &observedStore{Store: memory.NewCounters(now, memory.Config{MaxCounters: 100})}
+			th, err := chooseThrottle(limits, throttleStores{
+				Store: apiStore{store}, Shared: counters{System: c.system}, Memory: memory.Config{MaxCounters: 100},
+				RateLimit: settings.RateLimit{FailureMode: c.mode},
+			}, now, metrics.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for scope := range limits.Limits {
+				want := 10
+				if scope == throttle.RegistryAddress {
+					want = c.calls
+				}
+				store.calls = 0
+				for range 10 {
+					if _, err := th.Try(t.Context(), scope, "k"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if store.calls != want {
+					t.Errorf("%s: %d calls of the store for 10 tries, want %d", scope, store.calls, want)
+				}
+			}
+			wantFallback(t, th, store, c.mode != "error")
+		})
+	}
+}
+
+// wantFallback requires that requests to the registry are counted in the process while the store is
+// unavailable, or not at all.
+func wantFallback(t *testing.T, th throttle.Throttle, store *observedStore, local bool) {
+	t.Helper()
+	store.err = fault.New(fault.Unavailable, "unreachable")
+	v, err := th.Try(t.Context(), throttle.RegistryAddress, "another key")
+	if local && (err != nil || !v.Local || !v.Allowed) || !local && !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without the store: %+v, %v, want a local verdict: %t", v, err, local)
+	}
+}
