@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -41,7 +42,7 @@ var operatorSet = wire.NewSet(
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), policySet,
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -57,6 +58,7 @@ type Operator struct {
 	MethodChanges *manage.Operator
 	Policies      *policies.Operator
 	Transfer      *transfer.Mover
+	AllowLists    *allowlist.Lists
 	Issuer        auth.Issuer // of authenticators
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
@@ -110,7 +111,7 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New,
+	newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.New,
 	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
 )
@@ -155,13 +156,14 @@ type registryAPIPorts struct {
 	Log     *logrus.Entry
 	Reader  *browse.Browser
 	Writer  *prometheus.Publisher
+	Lists   *allowlist.Lists
 	Kept    readcache.Ports
 	Metrics partMetrics
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Build, c.Log = registryapi.Build(p.Build), p.Log
-	api, end := registryapi.New(c, p.Reader, p.Writer, p.Kept)
+	api, end := registryapi.New(c, p.Reader, p.Writer, p.Lists, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end
 }

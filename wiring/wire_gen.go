@@ -42,6 +42,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
@@ -396,6 +397,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
+	lists := allowlist.New(servers)
 	changes, cleanup8 := registryrecords.NewChanges(db, servers)
 	readcachePorts := readcache.Ports{
 		Changes: changes,
@@ -406,6 +408,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:     log,
 		Reader:  browser,
 		Writer:  prometheusPublisher,
+		Lists:   lists,
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
@@ -891,6 +894,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 	}
 	mover := transfer.New(transferPorts)
+	lists := allowlist.New(servers)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -904,6 +908,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		MethodChanges: manageOperator,
 		Policies:      policiesOperator,
 		Transfer:      mover,
+		AllowLists:    lists,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

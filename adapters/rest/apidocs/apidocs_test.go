@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gofiber/fiber/v2"
@@ -33,9 +32,6 @@ func TestDocumentIsValid(t *testing.T) {
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("the OpenAPI version is %s, want 3.1", document.OpenAPI)
 	}
-	if _, err := time.Parse(time.DateOnly, document.Info.Version); err != nil { // contract O-16
-		t.Errorf("the version of the document is %q, want a date", document.Info.Version)
-	}
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -53,7 +49,7 @@ func loadDocument(t *testing.T) *openapi3.T {
 // TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
 // HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	registry, end := registryapi.New(registryapi.Config{}, nil, nil, readcache.Ports{})
+	registry, end := registryapi.New(registryapi.Config{}, nil, nil, nil, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
@@ -228,5 +224,24 @@ func TestFormats(t *testing.T) {
 		if status, _, body := get(t, path, "Accept-Encoding", "gzip", "If-None-Match", header("ETag")); status != 304 || body != "" {
 			t.Errorf("%s with its entity tag: status %d", path, status)
 		}
+	}
+}
+
+// TestUpstreamOfToolHive checks the two texts by which toolhive-registry-server decides whether a
+// registry is one that it can mirror: without them it refuses the address of this service (contract
+// O-16).
+func TestUpstreamOfToolHive(t *testing.T) {
+	_, _, text := get(t, "/openapi.yaml")
+	var document struct {
+		Info struct{ Version, Description string }
+	}
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.Info.Version != "1.0.0" {
+		t.Errorf("info.version is %s, want 1.0.0", document.Info.Version)
+	}
+	if !strings.Contains(document.Info.Description, "github.com/modelcontextprotocol/registry") {
+		t.Error("info.description does not contain the address of the repository of the public registry")
 	}
 }

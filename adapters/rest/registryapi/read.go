@@ -7,9 +7,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 )
 
@@ -19,6 +22,15 @@ type Reader interface {
 	Versions(ctx context.Context, serverName, includeDeleted string) (browse.History, error)
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 }
+
+// Lists makes allow lists of the servers in the registry. *allowlist.Lists implements it.
+type Lists interface {
+	Compile(ctx context.Context, f allowlist.Format) (allowlist.List, error)
+}
+
+// skippedHeader says how many remotes, packages and servers the format of an allow list cannot
+// express.
+const skippedHeader = "X-Tollgate-Skipped"
 
 const deletedParam = "include_deleted"
 
@@ -39,6 +51,7 @@ const (
 	readList readKind = iota
 	readVersions
 	readVersion
+	readAllowList // its format is in version
 )
 
 // clone returns a copy that shares no memory with the request.
@@ -88,6 +101,21 @@ func (a *API) getVersion(c *fiber.Ctx) error {
 	return a.sendAnswer(c, read{kind: readVersion, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
 }
 
+// viewOfAll is the name of the view that has all servers.
+const viewOfAll = "all"
+
+// getAllowList sends an allow list. Its file is the format and ".json".
+func (a *API) getAllowList(c *fiber.Ctx) error {
+	if c.Params(viewParam) != viewOfAll {
+		return fault.New(fault.NotFound, "registry view not found")
+	}
+	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
+	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
+		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
+	}
+	return a.sendAnswer(c, read{kind: readAllowList, version: format})
+}
+
 // sendAnswer sends the answer to a read, a kept one if there is one. One that may be outdated,
 // because the database is away, has a warning and its age (RFC 9111, 5.1 and 5.5; RFC 7234, 5.5.1).
 func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
@@ -123,6 +151,16 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 			return readcache.Answer[*browse.LongHistory]{Rest: history.Long}, err
 		}
 		body = appendList(nil, history.Records, "")
+	case readAllowList:
+		list, err := a.lists.Compile(ctx, allowlist.Format(r.version))
+		if err != nil {
+			return readcache.Answer[*browse.LongHistory]{}, err
+		}
+		if body, err = allowlistjson.Encode(list); err != nil {
+			return readcache.Answer[*browse.LongHistory]{}, err
+		}
+		return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body,
+			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(len(list.Skipped)))}, nil
 	default:
 		record, err := a.reader.Version(ctx, r.name, r.version, r.deleted)
 		if err != nil {

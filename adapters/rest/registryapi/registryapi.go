@@ -27,6 +27,11 @@ const (
 	serversPath  = "/servers"
 	versionsPath = serversPath + "/:" + nameParam + "/versions"
 	versionPath  = versionsPath + "/:" + versionParam
+
+	viewParam     = "view"
+	fileParam     = "file"
+	viewsPath     = "/registries/"
+	allowListPath = viewsPath + ":" + viewParam + "/allowlist/:" + fileParam
 )
 
 // prefixes returns the prefixes of all paths: the documented one, and the one that the publishing
@@ -56,12 +61,13 @@ type API struct {
 	answers *readcache.Cache[read, *browse.LongHistory]
 	reader  Reader
 	writer  Writer
+	lists   Lists
 }
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
-func New(cfg Config, r Reader, w Writer, p readcache.Ports) (*API, func()) {
-	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reader: r, writer: w}
+func New(cfg Config, r Reader, w Writer, l Lists, p readcache.Ports) (*API, func()) {
+	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reader: r, writer: w, lists: l}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{Clone: read.clone, Size: read.size, Usual: read.isUsual}, a.answer, p)
 	return a, end
@@ -90,13 +96,22 @@ func (a *API) Mount(r fiber.Router) {
 		r.Get(prefix+"/ping", allowAnyOrigin, sendPong)
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
+	a.mountAllowLists(r)
+}
+
+// mountAllowLists adds the routes of allow lists.
+func (a *API) mountAllowLists(r fiber.Router) {
+	r.Get(allowListPath, allowAnyOrigin, a.getAllowList)
+	r.Options(allowListPath, allowAnyOrigin, sendPreflight)
 }
 
 // Name implements rest.Part.
 func (*API) Name() string { return "registry" }
 
 // Owns implements rest.Part.
-func (a *API) Owns(path string) bool { return trimPrefix(path) != "" }
+func (a *API) Owns(path string) bool {
+	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath)
+}
 
 // trimPrefix returns the path without its prefix; empty for a path without one.
 func trimPrefix(path string) string {

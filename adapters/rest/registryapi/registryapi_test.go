@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -115,10 +116,17 @@ func discardLog() *logrus.Entry {
 	return logrus.NewEntry(logger)
 }
 
+// fixedLists has the same list in each format.
+type fixedLists struct{}
+
+func (fixedLists) Compile(_ context.Context, f allowlist.Format) (allowlist.List, error) {
+	return allowlist.List{Format: f, Skipped: make([]allowlist.Skipped, 3)}, nil
+}
+
 // serve starts a listener that has only the registry, and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
-	api, end := registryapi.New(cfg, r, w, readcache.Ports{})
+	api, end := registryapi.New(cfg, r, w, fixedLists{}, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(resttest.Config(), rest.Ports{
 		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),

@@ -11,6 +11,7 @@ import (
 // the first client accepts that. It is safe for concurrent use.
 type Shared struct {
 	contentType string
+	headers     []string // names followed by values
 	plain       encodedBody
 	compressing sync.Once
 	gzip        encodedBody
@@ -20,9 +21,11 @@ type Shared struct {
 	reserved *reservation // memory of the body while there are responses in flight
 }
 
-// NewShared returns a body with its content type. The caller must not change the body afterwards.
-func NewShared(contentType string, body []byte) *Shared {
-	return &Shared{contentType: contentType, plain: encodedBody{body, appendBodyTag(nil, body, false)}}
+// NewShared returns a body with its content type. headers are the names of more headers, each
+// followed by its value; they replace those of other reads. The caller must not change the body
+// afterwards.
+func NewShared(contentType string, body []byte, headers ...string) *Shared {
+	return &Shared{contentType: contentType, headers: headers, plain: encodedBody{body, appendBodyTag(nil, body, false)}}
 }
 
 // Size returns the size of the body in bytes.
@@ -50,7 +53,11 @@ func (s *Sender) Send(c *fiber.Ctx, b *Shared) error {
 		chosen = b.compressed()
 	}
 	c.Response().Header.SetContentType(b.contentType)
-	if setHeaders(c, chosen.tag) {
+	unchanged := setHeaders(c, chosen.tag)
+	for i := 0; i+1 < len(b.headers); i += 2 {
+		c.Set(b.headers[i], b.headers[i+1])
+	}
+	if unchanged {
 		return nil
 	}
 	if len(b.plain.body) < largeSize {

@@ -95,3 +95,31 @@ func (b *Browser) readVersion(ctx context.Context, serverName, version string, d
 }
 
 func errNoServer() error { return fault.New(fault.NotFound, "server not found") }
+
+// The records, and the bytes of their documents, that EachVersion has in memory at once.
+const (
+	eachRecords = 100
+	eachBytes   = 4 << 20
+)
+
+// EachVersion calls visit with every version of every server, including deleted ones, ordered by
+// name, then version, both bytewise. Each page of records is read separately, so that versions
+// published meanwhile may be missing. An error of visit ends it and is returned.
+func EachVersion(ctx context.Context, servers registrystore.ServerReader, visit func(registry.Record) error) error {
+	q := registrystore.Query{Limit: eachRecords, Bytes: eachBytes, Deleted: true}
+	for {
+		found, err := servers.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range found.Records {
+			if err := visit(r); err != nil {
+				return err
+			}
+		}
+		if !found.More {
+			return nil
+		}
+		q.AfterName, q.AfterVersion = found.End()
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -70,33 +71,18 @@ func (c *Counts) addOutcome(o Outcome) {
 	}
 }
 
-// exportPage and exportBytes limit the records, and the bytes of documents, that are in memory at
-// once.
-const (
-	exportPage  = 100
-	exportBytes = 4 << 20
-)
-
 // Export calls write with every version of every server, including deleted ones, ordered by name,
 // then version, both bytewise. It returns the number of versions. Each page of records is read
 // separately, so that versions published meanwhile may be missing. An error of write ends the
 // export and is returned.
 func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (int, error) {
-	q := registrystore.Query{Limit: exportPage, Bytes: exportBytes, Deleted: true}
-	for n := 0; ; {
-		page, err := m.ports.Reader.List(ctx, q)
-		if err != nil {
-			return n, err
+	n := 0
+	err := browse.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
+		if err := write(r); err != nil {
+			return err
 		}
-		for _, r := range page.Records {
-			if err := write(r); err != nil {
-				return n, err
-			}
-			n++
-		}
-		if !page.More {
-			return n, nil
-		}
-		q.AfterName, q.AfterVersion = page.End()
-	}
+		n++
+		return nil
+	})
+	return n, err
 }

@@ -1,0 +1,126 @@
+package allowlistjson_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// newRecord returns a record with a document that has the properties.
+func newRecord(t testing.TB, name, version, properties string) registry.Record {
+	t.Helper()
+	parsed, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"name":"` + name + `","description":"About ` + name + `","version":"` + version + `"` + properties + `}`
+	return registry.Record{Release: registry.Release{Name: parsed, Version: v}, Document: []byte(text)}
+}
+
+func remotes(list string) string { return `,"remotes":[` + list + `]` }
+
+func packages(list string) string { return `,"packages":[` + list + `]` }
+
+// fixture returns the listed and the deleted records of the golden files.
+func fixture(t *testing.T) (listed, deleted []registry.Record) {
+	t.Helper()
+	add := func(to *[]registry.Record, name, version, properties string) {
+		*to = append(*to, newRecord(t, name, version, properties))
+	}
+	const stdio = `"transport":{"type":"stdio"}`
+	add(&listed, "com.example/remote", "1.0.0", remotes(
+		`{"type":"sse","url":"https://example.com/sse"},{"type":"streamable-http","url":"https://example.com/mcp","headers":[{"name":"Authorization","value":"Bearer {api-key}","isSecret":true},{"name":"X-Team"}]}`))
+	add(&listed, "com.example/tenant", "1.0.0", remotes(`{"type":"streamable-http","url":"https://{tenant}.example.com/{path}/mcp?v=1"}`))
+	add(&listed, "com.example/npm", "1.2.3", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3",`+stdio+`,
+		"packageArguments":[{"type":"positional","value":"start"},{"type":"named","name":"--units","value":"<metric>"},{"type":"named","name":"--dir","default":"/tmp"},{"type":"positional","valueHint":"left out"}],
+		"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`))
+	add(&listed, "com.example/pypi", "2.0.0", packages(`{"registryType":"pypi","identifier":"weather","version":"2.0.1","runtimeHint":"uvx",`+stdio+`}`))
+	add(&listed, "com.example/image", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/weather:1.0.0",`+stdio+`},{"registryType":"nuget","identifier":"Weather","version":"3.0.0",`+stdio+`}`))
+	add(&listed, "com.example/bundle", "1.0.0", packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb",`+stdio+`}`))
+	add(&listed, "com.example/dotted.name", "1.0.0", "")
+	add(&listed, "com.example/asks", "1.0.0", packages(`{"registryType":"npm","identifier":"asks","version":"1.0.0",`+stdio+`,"packageArguments":[{"type":"named","name":"--key","isRequired":true}]}`))
+	add(&listed, "com.example/open", "1.0.0", remotes(`{"type":"sse","url":"https://{host}/mcp"},{"type":"sse","url":"https://other.example/mcp"}`))
+	add(&deleted, "com.example/remote", "0.9.0", remotes(`{"type":"sse","url":"https://example.com/sse"},{"type":"sse","url":"https://old.example.com/sse"}`))
+	add(&deleted, "com.example/npm", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.0.0",`+stdio+`}`))
+	add(&deleted, "com.example/evil", "1.0.0", remotes(`{"type":"sse","url":"https://evil.example/mcp"}`))
+	add(&deleted, "com.example/tenant-old", "1.0.0", remotes(`{"type":"sse","url":"https://acme.example.com/x/mcp?v=1"}`))
+	add(&deleted, "com.example/old-bundle", "1.0.0", packages(`{"registryType":"mcpb","identifier":"https://example.com/b.mcpb",`+stdio+`}`))
+	return listed, deleted
+}
+
+// encode compiles and encodes a list, followed by what it skips.
+func encode(t *testing.T, f allowlist.Format, listed, deleted []registry.Record) []byte {
+	t.Helper()
+	c := allowlist.NewCompiler(f)
+	for _, r := range listed {
+		c.Allow(r)
+	}
+	for _, r := range deleted {
+		c.Deny(r)
+	}
+	list := c.Compile()
+	text, err := allowlistjson.Encode(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list.Skipped {
+		text = fmt.Appendf(text, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason)
+	}
+	return text
+}
+
+// TestGoldenLists compares the list of each format, and what it cannot express, with a file.
+func TestGoldenLists(t *testing.T) {
+	t.Parallel()
+	listed, deleted := fixture(t)
+	for _, f := range allowlist.Formats() {
+		text := encode(t, f, listed, deleted)
+		path := filepath.Join("testdata", string(f)+".golden")
+		if *update {
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text, want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", f, text, want)
+		}
+		slices.Reverse(listed)
+		slices.Reverse(deleted)
+		if again := encode(t, f, listed, deleted); !bytes.Equal(again, text) {
+			t.Errorf("%s: another order of the records gives another list", f)
+		}
+	}
+}
+
+// TestEmptyLists wants a list that allows nothing, not one that a client takes for no restriction.
+func TestEmptyLists(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[allowlist.Format]string{
+		allowlist.Claude: "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
+		allowlist.VSCode: "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
+		allowlist.Gemini: "{\n  \"mcp\": {\n    \"allowed\": [],\n    \"excluded\": []\n  },\n  \"mcpServers\": {}\n}\n",
+		allowlist.Kiro:   "{\n  \"servers\": []\n}\n",
+	} {
+		if got := string(encode(t, f, nil, nil)); got != want {
+			t.Errorf("%s: %s", f, got)
+		}
+	}
+}

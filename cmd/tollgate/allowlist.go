@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newAllowList(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "allowlist --for FORMAT",
+		Short: "Print the servers of the registry as the allow list of a client",
+		Long: "Print an allow list, by which a client restricts the servers that its users may run.\n" +
+			"The latest version of each server is allowed; deleted versions are denied. What the\n" +
+			"format cannot express is listed on standard error. The same registry always gives\n" +
+			"the same bytes. The service sends the same lists: /registries/all/allowlist/FORMAT.json.\n" +
+			"\n" +
+			"Formats:\n" +
+			"  claude  allowedMcpServers and deniedMcpServers of Claude Code's managed settings\n" +
+			"  vscode  the same properties, for GitHub Copilot in VS Code\n" +
+			"  gemini  mcp and mcpServers of Gemini CLI's settings\n" +
+			"  kiro    the MCP registry file of Kiro",
+		Example: "  tollgate allowlist --for claude > managed-settings.json",
+		Args:    cobra.NoArgs,
+	}
+	format := c.Flags().String("for", "", "claude, vscode, gemini or kiro (required)")
+	requireFlags(c, "for")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		f, err := allowlist.ParseFormat(*format)
+		if err != nil {
+			return fmt.Errorf("--for: %w", err)
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.AllowLists.Compile(c.Context(), f)
+			if err != nil {
+				return err
+			}
+			text, err := allowlistjson.Encode(list)
+			if err != nil {
+				return err
+			}
+			for _, s := range list.Skipped {
+				if _, err := fmt.Fprintf(p.stderr, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason); err != nil {
+					return fmt.Errorf("write to standard error: %w", err)
+				}
+			}
+			if _, err := p.stdout.Write(text); err != nil {
+				return fmt.Errorf("write to standard output: %w", err)
+			}
+			return nil
+		})
+	}
+	return c
+}

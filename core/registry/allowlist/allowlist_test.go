@@ -1,0 +1,197 @@
+package allowlist_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+)
+
+// newRecord returns a record with a document that has the properties.
+func newRecord(t testing.TB, name, version, properties string) registry.Record {
+	t.Helper()
+	parsed, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"name":"` + name + `","description":"About ` + name + `","version":"` + version + `"` + properties + `}`
+	return registry.Record{Release: registry.Release{Name: parsed, Version: v}, Document: []byte(text)}
+}
+
+func remotes(list string) string { return `,"remotes":[` + list + `]` }
+
+func packages(list string) string { return `,"packages":[` + list + `]` }
+
+func compile(t testing.TB, f allowlist.Format, listed, deleted []registry.Record) allowlist.List {
+	t.Helper()
+	c := allowlist.NewCompiler(f)
+	for _, r := range listed {
+		c.Allow(r)
+	}
+	for _, r := range deleted {
+		c.Deny(r)
+	}
+	return c.Compile()
+}
+
+// TestCommands checks the command of each type of package.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"registryType":"npm","identifier":"a","version":"1.0.0"`:                                                                                                                    "npx -y a@1.0.0",
+		`"registryType":"npm","identifier":"a"`:                                                                                                                                      "npx -y a",
+		`"registryType":"npm","identifier":"a","version":"1.0.0","runtimeHint":"bunx"`:                                                                                               "bunx a@1.0.0",
+		`"registryType":"npm","identifier":"a","version":"1","runtimeArguments":[{"type":"named","name":"--yes"}]`:                                                                   "npx --yes a@1",
+		`"registryType":"npm","identifier":"a","version":"1","runtimeArguments":[{"type":"positional","value":"a@1"}]`:                                                               "npx -y a@1",
+		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"-p","value":"{port}"}]`:                                                     "",
+		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"-p","value":"{x}","variables":{"x":{"value":"8"}}}]`:                        "npx -y a@1 -p 8",
+		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"positional","isRequired":true}]`:                                                           "",
+		`"registryType":"npm","identifier":"a","version":"1","runtimeHint":"sh"`:                                                                                                     "",
+		`"registryType":"npm","version":"1"`:                                                                                                                                         "",
+		`"registryType":"pypi","identifier":"a","version":"1.0.0"`:                                                                                                                   "uvx a==1.0.0",
+		`"registryType":"pypi","identifier":"a","version":"1.0.0","runtimeHint":"pipx"`:                                                                                              "pipx run a==1.0.0",
+		`"registryType":"oci","identifier":"docker.io/a/b:2"`:                                                                                                                        "docker run -i --rm docker.io/a/b:2",
+		`"registryType":"oci","identifier":"host:5000/a","version":"2"`:                                                                                                              "docker run -i --rm host:5000/a:2",
+		`"registryType":"oci","identifier":"a@sha256:0","version":"2","runtimeHint":"podman"`:                                                                                        "podman run -i --rm a@sha256:0",
+		`"registryType":"oci","identifier":"a:1","runtimeArguments":[{"type":"positional","value":"run"},{"type":"named","name":"-i"},{"type":"named","name":"-v","value":"/a:/b"}]`: "docker run --rm -i -v /a:/b a:1",
+		`"registryType":"nuget","identifier":"A","version":"1.0.0"`:                                                                                                                  "dnx A@1.0.0 --yes",
+		`"registryType":"nuget","identifier":"A","version":"1.0.0","packageArguments":[{"type":"positional","value":"x"}]`:                                                           "dnx A@1.0.0 --yes -- x",
+		`"registryType":"mcpb","identifier":"https://example.com/a.mcpb"`:                                                                                                            "",
+	} {
+		list := compile(t, allowlist.Claude, []registry.Record{newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}"))}, nil)
+		got := list.Allowed
+		if want == "" {
+			if len(got) != 1 || got[0].Name != "a" || len(list.Skipped) != 0 {
+				t.Errorf("%s: got %+v, want the name alone", text, got)
+			}
+			continue
+		}
+		if len(got) != 1 || strings.Join(got[0].Command, " ") != want {
+			t.Errorf("%s: got %+v, want %s", text, got, want)
+		}
+	}
+}
+
+// TestURLs checks the pattern of the URL of a remote, and that none matches foreign hosts.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://example.com/mcp":                "https://example.com/mcp",
+		"https://example.com/{a}/mcp?b={c}":      "https://example.com/*/mcp?b=*",
+		"https://{a}.example.com/mcp":            "https://*.example.com/mcp",
+		"https://api-{a}.{b}.example.com:8443/x": "https://api-*.*.example.com:8443/x",
+		"https://{host}/mcp":                     "",
+		"https://{a}.com/mcp":                    "",
+		"https://api.{domain}/mcp":               "",
+		"https://x{a}example.com/mcp":            "",
+		"https://example.com{rest}":              "",
+		"https://example.com:{port}/mcp":         "",
+		"https://{user}@example.com/mcp":         "",
+		"https://{a}#.example.com/mcp":           "",
+		"https://{a}?.example.com/mcp":           "",
+		"https://{a}\\\\.example.com/mcp":        "",
+		"{base}/mcp":                             "",
+		"{scheme}://example.com/mcp":             "",
+		"https://*.example.com/mcp":              "",
+		"https://example.com/*":                  "",
+		"":                                       "",
+	} {
+		list := compile(t, allowlist.VSCode, []registry.Record{newRecord(t, "com.example/a.b", "1.0.0", remotes(`{"type":"sse","url":"`+address+`"}`))}, nil)
+		got := list.Allowed
+		if want == "" {
+			if len(got) != 0 || len(list.Skipped) != 2 { // the URL and the name
+				t.Errorf("%s: got %+v and %+v", address, got, list.Skipped)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].URL != want {
+			t.Errorf("%s: got %+v, want %s", address, got, want)
+		}
+	}
+}
+
+// TestDocumentsAreReadAsClientsReadThem has properties whose names differ in case, which a client
+// ignores.
+func TestDocumentsAreReadAsClientsReadThem(t *testing.T) {
+	t.Parallel()
+	r := newRecord(t, "com.example/a", "1.0.0", `,"Remotes":[{"type":"sse","url":"https://evil.example/"}],"packages":"none","remotes":[1,{"type":"sse","URL":"https://evil.example/","url":7}]`)
+	list := compile(t, allowlist.Claude, []registry.Record{r}, nil)
+	if len(list.Allowed) != 1 || list.Allowed[0].Name != "a" {
+		t.Errorf("the list is %+v", list)
+	}
+}
+
+// TestNothingAllowedIsDenied draws documents and wants no denied entry that an allowed one matches,
+// and each record in the list or among what was skipped.
+func TestNothingAllowedIsDenied(t *testing.T) {
+	t.Parallel()
+	addresses := []string{"https://example.com/a", "https://{x}.example.com/a", "https://b.example.com/a", "https://c.example.com/{x}", "https://c.example.com/a", "https://{h}/a"}
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(label string) []registry.Record {
+			var all []registry.Record
+			for i, kind := range rapid.SliceOfN(rapid.IntRange(0, 2*len(addresses)), 0, 6).Draw(rt, label) {
+				properties := ""
+				switch {
+				case kind < len(addresses):
+					properties = remotes(`{"type":"sse","url":"` + addresses[kind] + `"}`)
+				case kind < 2*len(addresses):
+					properties = packages(fmt.Sprintf(`{"registryType":"npm","identifier":"p%d","version":"1.0.0"}`, kind))
+				}
+				all = append(all, newRecord(t, fmt.Sprintf("com.example/%s%d", label, i), "1.0.0", properties))
+			}
+			return all
+		}
+		listed, deleted := draw("listed"), draw("deleted")
+		list := compile(t, allowlist.Claude, listed, deleted)
+		for _, d := range list.Denied {
+			if d.Name != "" {
+				rt.Fatalf("a name is denied: %+v", d)
+			}
+			for _, a := range list.Allowed {
+				if d.URL != "" && (d.URL == a.URL || matches(d.URL, a.URL)) ||
+					len(d.Command) > 0 && slices.Equal(a.Command, d.Command) {
+					rt.Fatalf("%+v is denied and allowed by %+v", d, a)
+				}
+			}
+		}
+		if len(listed) > 0 && len(list.Allowed) == 0 && len(list.Skipped) == 0 {
+			rt.Fatal("records were dropped silently")
+		}
+	})
+}
+
+// matches reports whether a text without "*" matches a pattern.
+func matches(text, pattern string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return text == pattern
+	}
+	if !strings.HasPrefix(text, parts[0]) || !strings.HasSuffix(text, parts[len(parts)-1]) {
+		return false
+	}
+	return true
+}
+
+func TestParseFormat(t *testing.T) {
+	t.Parallel()
+	for _, f := range allowlist.Formats() {
+		if got, err := allowlist.ParseFormat(string(f)); got != f || err != nil {
+			t.Errorf("%s: %v, %v", f, got, err)
+		}
+	}
+	for _, bad := range []string{"", "Claude", "cursor"} {
+		if _, err := allowlist.ParseFormat(bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%q: %v, want fault.Invalid", bad, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestAllowLists compiles the servers of a registry into the lists of clients, by the API and by the
+// command (contract C-1 to C-5).
+func TestAllowLists(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		r := openRegistry(t, e)
+		publish := func(name, version, property string, value any) {
+			t.Helper()
+			doc := fixture.NewServerDocument("com.example/"+name, version)
+			delete(doc, "remotes")
+			r.write(t, "POST", "/publish", fixture.WithProperty(doc, property, value))
+		}
+		remote := func(address string) []map[string]any {
+			return []map[string]any{{"type": "streamable-http", "url": address, "variables": map[string]any{"tenant": map[string]any{}}}}
+		}
+		publish("remote", "1.0.0", "remotes", remote("https://old.example.com/mcp"))
+		publish("remote", "2.0.0", "remotes", remote("https://example.com/{tenant}/mcp"))
+		publish("package", "1.0.0", "packages", []map[string]any{{
+			"registryType": "npm", "identifier": "weather", "version": "1.2.3", "transport": map[string]any{"type": "stdio"},
+		}})
+		publish("gone", "1.0.0", "remotes", remote("https://gone.example.com/mcp"))
+		publish("plain", "1.0.0", "title", "Neither packages nor remotes")
+		publish("dotted.name", "1.0.0", "title", "A name that the clients do not accept")
+		const allowed = `{"allowedMcpServers":[{"serverCommand":["npx","-y","weather@1.2.3"]},{"serverName":"plain"},`
+		r.wantAllowList(t, "claude", "2", allowed+`{"serverUrl":"https://example.com/*/mcp"},{"serverUrl":"https://gone.example.com/mcp"}],"deniedMcpServers":[]}`)
+		r.setStatus(t, "com.example/gone", "1.0.0", "deleted")
+		for _, format := range []string{"claude", "vscode"} {
+			r.wantAllowList(t, format, "2", allowed+`{"serverUrl":"https://example.com/*/mcp"}],"deniedMcpServers":[{"serverUrl":"https://gone.example.com/mcp"}]}`)
+		}
+		r.wantAllowList(t, "gemini", "2", `{"mcp":{"allowed":["com.example-package","com.example-remote"],"excluded":["com.example-gone"]},"mcpServers":{`+
+			`"com.example-package":{"command":"npx","args":["-y","weather@1.2.3"]},"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`)
+		r.wantAllowList(t, "kiro", "3", `{"servers":[{"server":{"name":"com.example-package","description":"Answers what the weather will be","version":"1.2.3","packages":[`+
+			`{"registryType":"npm","identifier":"weather","transport":{"type":"stdio"}}]}}]}`)
+		for path, sentence := range map[string]string{"all/allowlist/cursor.json": "claude.json, vscode.json", "team/allowlist/claude.json": "registry view not found"} {
+			wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/"+path, nil), http.StatusNotFound, sentence)
+		}
+		apiclient.Call(t, "OPTIONS", r.s.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t, 204)
+		if _, stderr, code := e.TryCommand(t, "", "allowlist", "--for", "cursor"); code != 1 || !strings.Contains(stderr, "claude, vscode, gemini or kiro") {
+			t.Errorf("an unknown format: exit %d, %s", code, stderr)
+		}
+	})
+}
+
+// wantAllowList checks the list of a format by the API, with its entity tag, and by the command.
+func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
+	t.Helper()
+	address := r.s.API + "/registries/all/allowlist/" + format + ".json"
+	a := apiclient.Call(t, "GET", address, nil).WantStatus(t, 200)
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, a.Body); err != nil {
+		t.Fatal(err)
+	}
+	if got := compact.String(); got != want || a.Header.Get("X-Tollgate-Skipped") != skipped {
+		t.Errorf("%s without %s: %s\nwant %s", format, a.Header.Get("X-Tollgate-Skipped"), got, want)
+	}
+	apiclient.Call(t, "GET", address, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
+	stdout, stderr, code := r.TryCommand(t, "", "allowlist", "--for", format)
+	if code != 0 || stdout != string(a.Body) || !strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") {
+		t.Errorf("tollgate allowlist --for %s: exit %d, %s%s", format, code, stdout, stderr)
+	}
+}
