@@ -1,4 +1,5 @@
-// Package allowlistjson encodes allow lists in the JSON of the clients that enforce them.
+// Package allowlistjson encodes allow lists, and what a user adds to install a server, in the JSON of
+// the clients that read them.
 package allowlistjson
 
 import (
@@ -11,21 +12,23 @@ import (
 
 // Encode returns a list in its format. Equal lists give the same bytes.
 func Encode(l allowlist.List) ([]byte, error) {
-	var content any
 	switch l.Format {
 	case allowlist.Gemini:
-		content = newGeminiSettings(l)
+		return encode(newGeminiSettings(l))
 	case allowlist.Kiro:
-		content = newKiroRegistry(l)
-	default:
-		content = managedSettings{newEntries(l.Allowed), newEntries(l.Denied)}
+		return encode(newKiroRegistry(l))
 	}
+	return encode(managedSettings{newEntries(l.Allowed), newEntries(l.Denied)})
+}
+
+// encode returns JSON that a person can read and edit.
+func encode(content any) ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(content); err != nil {
-		return nil, fmt.Errorf("encode an allow list: %w", err)
+		return nil, fmt.Errorf("encode the settings of a client: %w", err)
 	}
 	return text.Bytes(), nil
 }

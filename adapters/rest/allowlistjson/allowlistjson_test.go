@@ -89,19 +89,7 @@ func TestGoldenLists(t *testing.T) {
 	listed, deleted := fixture(t)
 	for _, f := range allowlist.Formats() {
 		text := encode(t, f, listed, deleted)
-		path := filepath.Join("testdata", string(f)+".golden")
-		if *update {
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(text, want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", f, text, want)
-		}
+		compareGolden(t, string(f), text)
 		slices.Reverse(listed)
 		slices.Reverse(deleted)
 		if again := encode(t, f, listed, deleted); !bytes.Equal(again, text) {
@@ -122,5 +110,52 @@ func TestEmptyLists(t *testing.T) {
 		if got := string(encode(t, f, nil, nil)); got != want {
 			t.Errorf("%s: %s", f, got)
 		}
+	}
+}
+
+// TestGoldenSnippets compares the snippets of some servers for each client with a file.
+func TestGoldenSnippets(t *testing.T) {
+	t.Parallel()
+	records := []registry.Record{
+		newRecord(t, "com.example/remote", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/sse"},
+			{"type":"streamable-http","url":"https://{tenant}.example.com/mcp","variables":{"tenant":{"description":"Your tenant"}},
+			 "headers":[{"name":"Authorization","value":"Bearer {api-key}","isSecret":true},{"name":"X-Team","default":"none"}]}`)),
+		newRecord(t, "com.example/events", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/sse"}`)),
+		newRecord(t, "com.example/package", "1.2.3", packages(`{"registryType":"pypi","identifier":"weather","version":"1.2.3","transport":{"type":"stdio"},
+			"packageArguments":[{"type":"named","name":"--dir","isRequired":true,"description":"A folder"},{"type":"positional","valueHint":"city","isRequired":true}],
+			"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`)),
+	}
+	for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
+		var text []byte
+		for _, r := range records {
+			s, err := allowlist.NewSnippet(r, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded, err := allowlistjson.EncodeSnippet(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, encoded...)
+		}
+		compareGolden(t, "install-"+string(c), text)
+	}
+}
+
+// compareGolden compares a text with a golden file.
+func compareGolden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
 	}
 }

@@ -43,6 +43,7 @@ type read struct {
 	cursor, limit    string
 	search, since    string
 	versionSelection string
+	format           string
 }
 
 type readKind uint8
@@ -51,12 +52,13 @@ const (
 	readList readKind = iota
 	readVersions
 	readVersion
-	readAllowList // its format is in version
+	readAllowList // its format is in format
+	readSnippet   // its client is in format
 )
 
 // clone returns a copy that shares no memory with the request.
 func (r read) clone() read {
-	for _, s := range []*string{&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection} {
+	for _, s := range []*string{&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection, &r.format} {
 		*s = strings.Clone(*s)
 	}
 	return r
@@ -64,7 +66,7 @@ func (r read) clone() read {
 
 // size returns the memory of the texts in bytes.
 func (r read) size() int {
-	return len(r.name) + len(r.version) + len(r.deleted) + len(r.cursor) + len(r.limit) + len(r.search) + len(r.since) + len(r.versionSelection)
+	return len(r.name) + len(r.version) + len(r.deleted) + len(r.cursor) + len(r.limit) + len(r.search) + len(r.since) + len(r.versionSelection) + len(r.format)
 }
 
 // isUsual reports whether it is a first page or a latest version.
@@ -104,16 +106,42 @@ func (a *API) getVersion(c *fiber.Ctx) error {
 // viewOfAll is the name of the view that has all servers.
 const viewOfAll = "all"
 
-// getAllowList sends an allow list. Its file is the format and ".json".
-func (a *API) getAllowList(c *fiber.Ctx) error {
+// checkView returns fault.NotFound unless the view in the path exists.
+func checkView(c *fiber.Ctx) error {
 	if c.Params(viewParam) != viewOfAll {
 		return fault.New(fault.NotFound, "registry view not found")
+	}
+	return nil
+}
+
+// getAllowList sends an allow list. Its file is the format and ".json".
+func (a *API) getAllowList(c *fiber.Ctx) error {
+	if err := checkView(c); err != nil {
+		return err
 	}
 	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
 	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
 		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
 	}
-	return a.sendAnswer(c, read{kind: readAllowList, version: format})
+	return a.sendAnswer(c, read{kind: readAllowList, format: format})
+}
+
+// getSnippet sends what a user adds to the configuration of a client to install a server.
+func (a *API) getSnippet(c *fiber.Ctx) error {
+	if err := checkView(c); err != nil {
+		return err
+	}
+	r := read{kind: readSnippet, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client")}
+	if r.name == "" {
+		return fault.New(fault.Invalid, "server is required: the name of a server")
+	}
+	if _, err := allowlist.ParseClient(r.format); err != nil {
+		return err
+	}
+	if r.version == "" {
+		r.version = registry.LatestAlias
+	}
+	return a.sendAnswer(c, r)
 }
 
 // sendAnswer sends the answer to a read, a kept one if there is one. One that may be outdated,
@@ -152,7 +180,7 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 		}
 		body = appendList(nil, history.Records, "")
 	case readAllowList:
-		list, err := a.lists.Compile(ctx, allowlist.Format(r.version))
+		list, err := a.lists.Compile(ctx, allowlist.Format(r.format))
 		if err != nil {
 			return readcache.Answer[*browse.LongHistory]{}, err
 		}
@@ -161,6 +189,11 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 		}
 		return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body,
 			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(len(list.Skipped)))}, nil
+	case readSnippet:
+		var err error
+		if body, err = a.snippet(ctx, r); err != nil {
+			return readcache.Answer[*browse.LongHistory]{}, err
+		}
 	default:
 		record, err := a.reader.Version(ctx, r.name, r.version, r.deleted)
 		if err != nil {
@@ -169,6 +202,19 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 		body = appendRecord(nil, &record)
 	}
 	return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+}
+
+// snippet returns what a user adds to the configuration of a client.
+func (a *API) snippet(ctx context.Context, r read) ([]byte, error) {
+	record, err := a.reader.Version(ctx, r.name, r.version, "")
+	if err != nil {
+		return nil, err
+	}
+	s, err := allowlist.NewSnippet(record, allowlist.Client(r.format))
+	if err != nil {
+		return nil, err
+	}
+	return allowlistjson.EncodeSnippet(s)
 }
 
 // timeParam returns a query parameter that is a time. A client may send the plus of the offset

@@ -32,6 +32,7 @@ const (
 	fileParam     = "file"
 	viewsPath     = "/registries/"
 	allowListPath = viewsPath + ":" + viewParam + "/allowlist/:" + fileParam
+	snippetPath   = viewsPath + ":" + viewParam + "/install"
 )
 
 // prefixes returns the prefixes of all paths: the documented one, and the one that the publishing
@@ -96,13 +97,15 @@ func (a *API) Mount(r fiber.Router) {
 		r.Get(prefix+"/ping", allowAnyOrigin, sendPong)
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
-	a.mountAllowLists(r)
+	a.mountClientFiles(r)
 }
 
-// mountAllowLists adds the routes of allow lists.
-func (a *API) mountAllowLists(r fiber.Router) {
-	r.Get(allowListPath, allowAnyOrigin, a.getAllowList)
-	r.Options(allowListPath, allowAnyOrigin, sendPreflight)
+// mountClientFiles adds the routes of the files of clients.
+func (a *API) mountClientFiles(r fiber.Router) {
+	for path, handler := range map[string]fiber.Handler{allowListPath: a.getAllowList, snippetPath: a.getSnippet} {
+		r.Get(path, allowAnyOrigin, handler)
+		r.Options(path, allowAnyOrigin, sendPreflight)
+	}
 }
 
 // Name implements rest.Part.

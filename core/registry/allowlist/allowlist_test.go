@@ -182,6 +182,93 @@ func matches(text, pattern string) bool {
 	return true
 }
 
+// TestVariablesOfUsersStayTheirs has documents that try to get the value of a variable of the user.
+func TestVariablesOfUsersStayTheirs(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{
+		`"value":"$SECRET"`, `"value":"${SECRET}"`, `"value":"${env:SECRET}"`, `"default":"$SECRET"`,
+		`"value":"{a}SECRET","variables":{"a":{"value":"$"}}`, `"default":"{a}","variables":{"a":{"default":"$SECRET"}}`,
+	} {
+		for _, properties := range []string{
+			remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",` + header + `}]}`),
+			packages(`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"environmentVariables":[{"name":"X",` + header + `}]}`),
+			packages(`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"packageArguments":[{"type":"named","name":"--x",` + header + `}]}`),
+		} {
+			r := newRecord(t, "com.example/a", "1.0.0", properties)
+			for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
+				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+					t.Errorf("%s, %s: %+v", properties, f, list)
+				}
+			}
+			for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
+				if got, err := allowlist.NewSnippet(r, c); !fault.Is(err, fault.NotFound) {
+					t.Errorf("%s, %s: %+v, %v", properties, c, got, err)
+				}
+			}
+		}
+	}
+	own := newRecord(t, "com.example/a", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X","value":"{SECRET}"}]}`))
+	list := compile(t, allowlist.Gemini, []registry.Record{own}, nil)
+	if got := list.Definitions[0].Remote.Headers[0].Value; got != "${COM_EXAMPLE_A_SECRET}" {
+		t.Errorf("the placeholder is %s", got)
+	}
+}
+
+// TestLongValues has documents whose values grow when their variables are replaced.
+func TestLongValues(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("{a}", 1<<16)
+	variables := `"variables":{"a":{"value":"` + strings.Repeat("b", 1<<16) + `"}}`
+	nested := `"value":"{a}{a}","variables":{"a":{"value":"{a}{a}","variables":{"a":{"value":"x"}}}}`
+	for _, value := range []string{`"value":"` + long + `",` + variables, `"value":"{a}{a}",` + variables} {
+		for _, properties := range []string{
+			remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",` + value + `}]}`),
+			packages(`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"positional",` + value + `}]}`),
+		} {
+			r := newRecord(t, "com.example/a", "1.0.0", properties)
+			for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
+				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+					t.Errorf("%s: %d definitions", f, len(list.Definitions))
+				}
+			}
+			if _, err := allowlist.NewSnippet(r, allowlist.ClientVSCode); !fault.Is(err, fault.NotFound) {
+				t.Errorf("snippet: %v, want fault.NotFound", err)
+			}
+		}
+	}
+	r := newRecord(t, "com.example/a", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",`+nested+`}]}`))
+	s, err := allowlist.NewSnippet(r, allowlist.ClientCursor)
+	if err != nil || s.Definition.Remote.Headers[0].Value != strings.Repeat("${env:COM_EXAMPLE_A_A}", 2) {
+		t.Errorf("variables of variables: %+v, %v", s.Definition.Remote, err)
+	}
+}
+
+// TestSnippetsThatCannotBe has servers that no client can use.
+func TestSnippetsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for properties, text := range map[string]string{
+		"": "neither packages nor remotes",
+		packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb"}`):                            `type "mcpb"`,
+		packages(`{"registryType":"npm","identifier":"a","runtimeHint":"sh"}`):                                   `runtimeHint "sh"`,
+		packages(`{"registryType":"npm","identifier":"a","transport":{"type":"sse","url":"http://localhost/"}}`): "does not use stdio",
+		remotes(`{"type":"websocket","url":"https://example.com/"}`):                                             "neither packages nor remotes",
+	} {
+		_, err := allowlist.NewSnippet(newRecord(t, "com.example/a", "1.0.0", properties), allowlist.ClientClaude)
+		if !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want fault.NotFound with %s", properties, err, text)
+		}
+	}
+	two := packages(`{"registryType":"npm","identifier":"asks","packageArguments":[{"type":"positional","isRequired":true}]},{"registryType":"npm","identifier":"fixed"}`)
+	if got, err := allowlist.NewSnippet(newRecord(t, "com.example/a", "1.0.0", two), allowlist.ClientCursor); err != nil || strings.Join(got.Definition.Package.Command, " ") != "npx -y fixed" {
+		t.Errorf("of two packages, the snippet has %+v, %v", got.Definition.Package, err)
+	}
+	for _, bad := range []string{"", "kiro", "Claude"} {
+		if _, err := allowlist.ParseClient(bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("client %q: %v, want fault.Invalid", bad, err)
+		}
+	}
+}
+
 func TestParseFormat(t *testing.T) {
 	t.Parallel()
 	for _, f := range allowlist.Formats() {

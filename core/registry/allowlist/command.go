@@ -59,9 +59,10 @@ func image(p pkg) string {
 
 var errNoIdentifier = errors.New("a package has no identifier")
 
-// command returns the program and the arguments by which a client starts a package. It returns an
-// error, which says why, if a client would start it otherwise for each user, or not at all.
-func (p pkg) command() ([]string, error) {
+// command returns the program and the arguments by which a client starts a package, with
+// placeholders for what the user has to enter. It returns an error, which says why, if a client
+// cannot start it or, without fill, would start it otherwise for each user.
+func (p pkg) command(fill filler) ([]string, error) {
 	if p.identifier == "" {
 		return nil, errNoIdentifier
 	}
@@ -69,11 +70,11 @@ func (p pkg) command() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := fixedArguments(p.identifier, p.runtimeArguments)
+	first, err := p.arguments(p.runtimeArguments, fill)
 	if err != nil {
 		return nil, err
 	}
-	last, err := fixedArguments(p.identifier, p.packageArguments)
+	last, err := p.arguments(p.packageArguments, fill)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +130,18 @@ func appendMissing(argv, options, given []string) []string {
 	return argv
 }
 
-// fixedArguments returns the arguments of a command. An argument that the user may leave out and
-// that has no value is not there. It returns an error for one whose value the user has to enter.
-func fixedArguments(identifier string, arguments []argument) ([]string, error) {
+// arguments returns the arguments of a command. An argument that the user may leave out and that
+// has no value is not there. Without fill it returns an error for one whose value the user has to
+// enter.
+func (p pkg) arguments(arguments []argument, fill filler) ([]string, error) {
 	var argv []string
 	for _, a := range arguments {
-		value, ok := a.fixed()
-		if !ok || value == "" && a.required {
-			return nil, fmt.Errorf("the user enters %s of %s", a.describe(), identifier)
+		value, fixed := a.fixed()
+		if !fixed || value == "" && a.required {
+			if fill == nil {
+				return nil, fmt.Errorf("the user enters %s of %s", a.describe(), p.identifier)
+			}
+			value = a.filled(fill)
 		}
 		if a.named && a.name != "" {
 			argv = append(argv, a.name)

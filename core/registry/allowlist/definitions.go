@@ -73,36 +73,38 @@ func (s server) defineRemote(r remote, f Format) (defined *Remote, reason string
 	if _, err := r.pattern(); err != nil {
 		return nil, err.Error()
 	}
+	if err := r.checkReferences(); err != nil {
+		return nil, err.Error()
+	}
 	if f == Kiro {
-		address, exact := r.exact()
+		address, exact := r.url.fixed()
 		if !exact {
 			return nil, "the format has no variables in the URL of a remote"
 		}
 		return &Remote{r.transport, address, fixedValues(r.headers)}, ""
 	}
-	address, _ := replaceVariables(r.url, s.placeholder)
-	return &Remote{r.transport, address, s.values(r.headers)}, ""
+	return &Remote{r.transport, r.url.filled(s.variableOfUser), filledValues(r.headers, s.variableOfUser)}, ""
 }
 
 // definePackage returns a package in a format, or why the format has none.
 func (s server) definePackage(p pkg, f Format) (defined *Package, reason string) {
-	argv, err := p.command()
+	argv, err := p.localCommand(nil)
 	if err != nil {
 		return nil, err.Error()
 	}
 	defined = &Package{RegistryType: p.registryType, Identifier: p.identifier, Command: argv}
-	defined.RuntimeArguments, _ = fixedArguments(p.identifier, p.runtimeArguments) // command has checked them
-	defined.PackageArguments, _ = fixedArguments(p.identifier, p.packageArguments)
 	if f != Kiro {
-		defined.Environment = s.values(p.environment)
+		defined.Environment = filledValues(p.environment, s.variableOfUser)
 		return defined, ""
 	}
 	switch {
-	case !slices.Contains([]string{"npm", "pypi", "oci"}, p.registryType) || p.transport != "stdio":
-		return nil, "the format has only packages of npm, PyPI and OCI that use stdio"
+	case !slices.Contains([]string{"npm", "pypi", "oci"}, p.registryType):
+		return nil, "the format has only packages of npm, PyPI and OCI"
 	case argv[0] != runtimes[p.registryType][0].name:
 		return nil, "the format has no runtimeHint " + p.runtimeHint
 	}
+	defined.RuntimeArguments, _ = p.arguments(p.runtimeArguments, nil) // localCommand has checked them
+	defined.PackageArguments, _ = p.arguments(p.packageArguments, nil)
 	defined.Environment = fixedValues(p.environment)
 	return defined, ""
 }
@@ -110,42 +112,38 @@ func (s server) definePackage(p pkg, f Format) (defined *Package, reason string)
 // fixedValues returns headers or environment variables. A value that the user has to enter is
 // empty.
 func fixedValues(inputs []input) []Value {
+	return valuesOf(inputs, func(in input) string {
+		value, _ := in.fixed()
+		return value
+	})
+}
+
+// filledValues returns headers or environment variables with placeholders for what the user has to
+// enter.
+func filledValues(inputs []input, fill filler) []Value {
+	return valuesOf(inputs, func(in input) string { return in.filled(fill) })
+}
+
+func valuesOf(inputs []input, value func(input) string) []Value {
 	var all []Value
 	for _, in := range inputs {
 		if in.name != "" {
-			value, _ := in.fixed()
-			all = append(all, Value{in.name, value})
+			all = append(all, Value{in.name, value(in)})
 		}
 	}
 	return all
 }
 
-// values returns headers or environment variables. What the user has to enter is a placeholder.
-func (s server) values(inputs []input) []Value {
-	all := fixedValues(inputs)
-	at := 0
-	for _, in := range inputs {
-		if in.name == "" {
-			continue
-		}
-		v := &all[at]
-		at++
-		switch {
-		case v.Value != "":
-		case in.value != "":
-			v.Value, _ = replaceVariables(in.value, s.placeholder)
-		default: // the document says nothing about the value
-			v.Value, _ = s.placeholder(in.name)
-		}
-	}
-	return all
+// variableOfUser returns the reference to an environment variable of the user.
+func (s server) variableOfUser(name string, _ input) string {
+	return "${" + s.variableName(name) + "}"
 }
 
-var notInVariable = regexp.MustCompile(`[^A-Z0-9_]+`)
+var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// placeholder returns the reference to an environment variable of the user. Its name begins with the
-// name of the server, because the publisher chooses the rest, and must not get the value of a
-// variable that the user has for something else.
-func (s server) placeholder(name string) (string, bool) {
-	return "${" + notInVariable.ReplaceAllString(strings.ToUpper(s.release.Name.String()+"_"+name), "_") + "}", true
+// variableName returns the name of an environment variable for a value. It begins with the name of
+// the server, because the publisher chooses the rest, and must not get the value of a variable that
+// the user has for something else.
+func (s server) variableName(name string) string {
+	return strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(s.release.Name.String()+"_"+name), "_"), "_")
 }

@@ -110,7 +110,7 @@ func (s server) entries() (entries []Entry, reasons []string) {
 		entries = append(entries, Entry{URL: pattern})
 	}
 	for _, p := range s.packages {
-		argv, err := p.command()
+		argv, err := p.command(nil)
 		if err != nil {
 			reasons = append(reasons, err.Error())
 			continue

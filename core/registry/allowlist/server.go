@@ -1,8 +1,10 @@
 package allowlist
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -20,7 +22,7 @@ type server struct {
 // remote is a server that clients reach by URL.
 type remote struct {
 	transport string
-	url       string // may have variables in braces
+	url       input // its value may have variables in braces
 	headers   []input
 }
 
@@ -35,7 +37,9 @@ type pkg struct {
 // input is a value that a document gives or asks for.
 type input struct {
 	name, value, fallback string // fallback is the default
-	required              bool
+	hint                  string // what an argument without a name is for
+	description           string
+	required, secret      bool
 	variables             map[string]input
 }
 
@@ -60,7 +64,7 @@ func parseServer(r registry.Record) (server, error) {
 	}
 	s := server{release: r.Release, title: doc.text("title"), description: doc.text("description")}
 	for _, o := range doc.objects("remotes") {
-		s.remotes = append(s.remotes, remote{o.text("type"), o.text("url"), o.inputs("headers")})
+		s.remotes = append(s.remotes, remote{o.text("type"), input{value: o.text("url"), variables: o.variables()}, o.inputs("headers")})
 	}
 	for _, o := range doc.objects("packages") {
 		s.packages = append(s.packages, pkg{
@@ -97,7 +101,7 @@ func (o object) objects(name string) []object {
 func (o object) inputs(name string) []input {
 	var all []input
 	for _, item := range o.objects(name) {
-		all = append(all, item.input())
+		all = append(all, item.withVariables())
 	}
 	return all
 }
@@ -105,47 +109,127 @@ func (o object) inputs(name string) []input {
 func (o object) arguments(name string) []argument {
 	var all []argument
 	for _, item := range o.objects(name) {
-		all = append(all, argument{item.input(), item.text("type") == "named"})
+		all = append(all, argument{item.withVariables(), item.text("type") == "named"})
 	}
 	return all
 }
 
 func (o object) input() input {
-	in := input{name: o.text("name"), value: o.text("value"), fallback: o.text("default")}
-	in.required, _ = o["isRequired"].(bool)
-	if variables := o.object("variables"); len(variables) > 0 {
-		in.variables = make(map[string]input, len(variables))
-		for name := range variables {
-			in.variables[name] = variables.object(name).input()
-		}
+	in := input{
+		name: o.text("name"), value: o.text("value"), fallback: o.text("default"), hint: o.text("valueHint"),
+		description: o.text("description"),
 	}
+	in.required, _ = o["isRequired"].(bool)
+	in.secret, _ = o["isSecret"].(bool)
 	return in
+}
+
+// withVariables is input for a value that may have variables. These have none themselves.
+func (o object) withVariables() input {
+	in := o.input()
+	in.variables = o.variables()
+	return in
+}
+
+func (o object) variables() map[string]input {
+	all := map[string]input{}
+	variables := o.object("variables")
+	for name := range variables {
+		all[name] = variables.object(name).input()
+	}
+	return all
+}
+
+// filler returns a placeholder for what the user has to enter: a value with a name, and what the
+// document says about it.
+type filler func(name string, about input) string
+
+// text returns the value, or else the default.
+func (in input) text() string {
+	if in.value != "" {
+		return in.value
+	}
+	return in.fallback
 }
 
 // fixed returns the value that every client uses: the value, else the default, with the values of
 // its variables. It reports false if the user has to enter something.
-func (in input) fixed() (string, bool) {
-	text := in.value
-	if text == "" {
-		text = in.fallback
-	}
-	return replaceVariables(text, func(name string) (string, bool) {
-		v, ok := in.variables[name]
-		if !ok {
-			return "", false
-		}
-		if value, ok := v.fixed(); ok && value != "" {
-			return value, true
-		}
-		return "", false
-	})
+func (in input) fixed() (string, bool) { return replaceVariables(in.text(), in.fixedVariable) }
+
+// fixedVariable returns the value of a variable, if every client uses the same.
+func (in input) fixedVariable(name string) (string, bool) {
+	value, ok := in.variables[name].fixed()
+	return value, ok && value != ""
 }
 
-// replaceVariables replaces each variable in braces. It reports false if value does not know one.
-// Braces that are not closed are text.
+// errReference refuses what a client would replace by a variable that the user has for something
+// else, so that the publisher would get its value.
+var errReference = errors.New("a value contains a \"$\", which a client would replace by a variable of the user")
+
+// placeholderRoom is as long as the greatest part of a placeholder that is not the name of the value.
+var placeholderRoom = strings.Repeat(" ", registry.MaxName+len("${input:-}"))
+
+var errLong = errors.New("a value is too long")
+
+// checkReferences returns errReference if one of the values has a reference to a variable of the
+// user, and errLong if one is too long after its variables were replaced.
+func checkReferences(inputs ...input) error {
+	for _, in := range inputs {
+		replaced, ok := replaceVariables(in.text(), func(name string) (string, bool) {
+			return in.variables[name].text() + placeholderRoom + name, true
+		})
+		switch {
+		case !ok:
+			return errLong
+		case strings.Contains(in.text(), "$"), strings.Contains(replaced, "$"):
+			return errReference
+		}
+	}
+	return nil
+}
+
+// checkReferences returns errReference if the URL or a header has a reference.
+func (r remote) checkReferences() error {
+	return checkReferences(append([]input{r.url}, r.headers...)...)
+}
+
+// checkReferences returns errReference if the command or an environment variable has a reference.
+func (p pkg) checkReferences() error {
+	inputs := append([]input{{value: p.identifier}, {value: p.version}}, p.environment...)
+	for _, a := range slices.Concat(p.runtimeArguments, p.packageArguments) {
+		inputs = append(inputs, a.input, input{value: a.name})
+	}
+	return checkReferences(inputs...)
+}
+
+// filled returns the value with placeholders for what the user has to enter.
+func (in input) filled(fill filler) string {
+	if in.text() == "" {
+		return fill(cmp.Or(in.name, in.hint, "argument"), in)
+	}
+	value, _ := replaceVariables(in.text(), func(name string) (string, bool) {
+		if value, ok := in.fixedVariable(name); ok {
+			return value, true
+		}
+		about := in.variables[name]
+		about.secret = about.secret || in.secret
+		return fill(name, about), true
+	})
+	return value
+}
+
+// maxValue is the greatest length of a value after its variables were replaced, in bytes. A document
+// of the greatest size could otherwise have one of many gigabytes.
+const maxValue = 64 << 10
+
+// replaceVariables replaces each variable in braces. It reports false if value does not know one,
+// and if the result is longer than maxValue. Braces that are not closed are text.
 func replaceVariables(text string, value func(name string) (string, bool)) (string, bool) {
 	var out strings.Builder
 	for {
+		if out.Len()+len(text) > maxValue {
+			return "", false
+		}
 		before, rest, open := strings.Cut(text, "{")
 		name, after, closed := strings.Cut(rest, "}")
 		if !open || !closed {
@@ -167,17 +251,31 @@ const (
 	SSE            = "sse"
 )
 
-// usableRemotes returns the remotes with a known transport, streamable HTTP first.
+// usableRemotes returns the remotes with a URL and a known transport, streamable HTTP first.
 func (s server) usableRemotes() []remote {
 	var all []remote
 	for _, transport := range []string{StreamableHTTP, SSE} {
 		for _, r := range s.remotes {
-			if r.transport == transport {
+			if r.transport == transport && r.url.value != "" {
 				all = append(all, r)
 			}
 		}
 	}
 	return all
+}
+
+// errNotLocal refuses a package that a client cannot talk to after it has started it.
+var errNotLocal = errors.New("a package does not use stdio, and clients start only packages that do")
+
+// localCommand returns the command of a package that clients can use; fill is as in command.
+func (p pkg) localCommand(fill filler) ([]string, error) {
+	if p.transport != "" && p.transport != "stdio" {
+		return nil, errNotLocal
+	}
+	if err := p.checkReferences(); err != nil {
+		return nil, err
+	}
+	return p.command(fill)
 }
 
 // lastPart returns the part of a server's name after the slash.

@@ -19,12 +19,12 @@ const anyText = "*"
 // the pattern would match the URLs of hosts that the publisher of the document may not have.
 func (r remote) pattern() (string, error) {
 	switch {
-	case r.url == "":
+	case r.url.value == "":
 		return "", errNoURL
-	case strings.Contains(r.url, anyText):
+	case strings.Contains(r.url.value, anyText):
 		return "", errWildcardURL
 	}
-	pattern, _ := replaceVariables(r.url, func(string) (string, bool) { return anyText, true })
+	pattern, _ := replaceVariables(r.url.value, func(string) (string, bool) { return anyText, true })
 	u, err := url.Parse(pattern)
 	if err != nil || u.Host == "" || strings.Contains(u.Port(), anyText) || u.User != nil {
 		return "", errOpenHost
@@ -39,9 +39,4 @@ func (r remote) pattern() (string, error) {
 		return "", errOpenHost
 	}
 	return pattern, nil
-}
-
-// exact returns the URL of a remote without variables, and whether it has none.
-func (r remote) exact() (string, bool) {
-	return replaceVariables(r.url, func(string) (string, bool) { return "", false })
 }

@@ -47,6 +47,7 @@ func TestAllowLists(t *testing.T) {
 			wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/"+path, nil), http.StatusNotFound, sentence)
 		}
 		apiclient.Call(t, "OPTIONS", r.s.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t, 204)
+		r.checkSnippets(t)
 		if _, stderr, code := e.TryCommand(t, "", "allowlist", "--for", "cursor"); code != 1 || !strings.Contains(stderr, "claude, vscode, gemini or kiro") {
 			t.Errorf("an unknown format: exit %d, %s", code, stderr)
 		}
@@ -70,4 +71,45 @@ func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
 	if code != 0 || stdout != string(a.Body) || !strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") {
 		t.Errorf("tollgate allowlist --for %s: exit %d, %s%s", format, code, stdout, stderr)
 	}
+}
+
+// checkSnippets checks what installs the servers of TestAllowLists in each client (contract C-7).
+func (r *registry) checkSnippets(t *testing.T) {
+	t.Helper()
+	address := r.s.API + "/registries/all/install?"
+	for query, want := range map[string]string{
+		"server=com.example/package&client=claude": `{"mcpServers":{"package":{"type":"stdio","command":"npx","args":["-y","weather@1.2.3"]}}}`,
+		"server=com.example/package&client=cursor": `{"mcpServers":{"package":{"command":"npx","args":["-y","weather@1.2.3"]}}}`,
+		"server=com.example/remote&client=gemini":  `{"mcpServers":{"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`,
+		"server=com.example/remote&client=vscode": `{"inputs":[{"type":"promptString","id":"remote-tenant","description":"tenant"}],` +
+			`"servers":{"remote":{"type":"http","url":"https://example.com/${input:remote-tenant}/mcp"}}}`,
+		"server=com.example%2Fremote&version=1.0.0&client=claude": `{"mcpServers":{"remote":{"type":"http","url":"https://old.example.com/mcp"}}}`,
+	} {
+		a := apiclient.Call(t, "GET", address+query, nil).WantStatus(t, 200)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, a.Body); err != nil {
+			t.Fatal(err)
+		}
+		if got := compact.String(); got != want {
+			t.Errorf("%s: %s\nwant %s", query, got, want)
+		}
+		apiclient.Call(t, "GET", address+query, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
+	}
+	for query, want := range map[string]struct {
+		status int
+		word   string
+	}{
+		"client=claude":                                     {400, "server "},
+		"server=com.example/remote":                         {400, "client "},
+		"server=com.example/remote&client=kiro":             {400, "client "},
+		"server=com.example/none&client=claude":             {404, "not found"},
+		"server=com.example/gone&client=claude":             {404, "not found"},
+		"server=%00&client=claude":                          {404, "not found"},
+		"server=com.example/remote&version=9&client=claude": {404, "not found"},
+		"server=com.example/plain&client=claude":            {404, "neither packages nor remotes"},
+	} {
+		wantFault(t, apiclient.Call(t, "GET", address+query, nil), want.status, want.word)
+	}
+	wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/team/install?server=com.example/remote&client=claude", nil), 404, "view")
+	apiclient.Call(t, "OPTIONS", address, nil).WantStatus(t, 204)
 }

@@ -1,0 +1,107 @@
+package allowlist
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Client is a client whose users install servers.
+type Client string
+
+// The clients that snippets are for.
+const (
+	ClientClaude Client = "claude"
+	ClientVSCode Client = "vscode"
+	ClientCursor Client = "cursor"
+	ClientGemini Client = "gemini"
+)
+
+// ParseClient returns the client with the given name. It returns fault.Invalid for any other text.
+func ParseClient(s string) (Client, error) {
+	if c := Client(s); slices.Contains([]Client{ClientClaude, ClientVSCode, ClientCursor, ClientGemini}, c) {
+		return c, nil
+	}
+	return "", fault.Newf(fault.Invalid, "client must be claude, vscode, cursor or gemini, not %q", s)
+}
+
+// Snippet is what a user adds to the configuration of a client to install a server.
+type Snippet struct {
+	Client     Client
+	Definition Definition
+	Inputs     []Input // what the client asks the user; VS Code only
+}
+
+// Input is a value that a client asks the user for.
+type Input struct {
+	ID          string
+	Description string
+	Secret      bool
+}
+
+// NewSnippet returns the snippet of a server for a client: of its first streamable HTTP remote, else
+// of its first remote with server-sent events, else of its first package. It returns fault.NotFound,
+// with the reason, for a server that the client cannot use.
+func NewSnippet(r registry.Record, c Client) (Snippet, error) {
+	s, err := parseServer(r)
+	if err != nil {
+		return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed: its document cannot be read", r.Name)
+	}
+	snippet := Snippet{Client: c}
+	name := lastPart(r.Name)
+	if c == ClientGemini {
+		name = s.configName() // as in the allow list
+	}
+	snippet.Definition = Definition{Name: name, Title: s.title, Description: s.description, Version: r.Version.String()}
+	ask := s.fillerFor(&snippet)
+	reason := nothingToStart
+	for _, remote := range s.usableRemotes() {
+		if err := remote.checkReferences(); err != nil {
+			reason = err.Error()
+			continue
+		}
+		snippet.Definition.Remote = &Remote{remote.transport, remote.url.filled(ask), filledValues(remote.headers, ask)}
+		return snippet, nil
+	}
+	for _, fill := range []filler{nil, ask} { // first those whose command is in the allow list
+		for _, p := range s.packages {
+			argv, err := p.localCommand(fill)
+			if err != nil {
+				reason = err.Error()
+				continue
+			}
+			snippet.Definition.Package = &Package{
+				RegistryType: p.registryType, Identifier: p.identifier, Command: argv, Environment: filledValues(p.environment, ask),
+			}
+			return snippet, nil
+		}
+	}
+	return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed in a client: %s", r.Name, reason)
+}
+
+// fillerFor returns the placeholders that the client of a snippet replaces. For VS Code it adds what
+// they ask for to the snippet.
+func (s server) fillerFor(snippet *Snippet) filler {
+	switch snippet.Client {
+	case ClientVSCode:
+		return snippet.ask
+	case ClientCursor:
+		return func(name string, _ input) string { return "${env:" + s.variableName(name) + "}" }
+	}
+	return s.variableOfUser
+}
+
+var notInInput = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// ask adds an input and returns the reference to it. Values with the same name are asked once.
+func (s *Snippet) ask(name string, about input) string {
+	id := s.Definition.Name + "-" + strings.Trim(notInInput.ReplaceAllString(name, "-"), "-")
+	if !slices.ContainsFunc(s.Inputs, func(i Input) bool { return i.ID == id }) {
+		s.Inputs = append(s.Inputs, Input{id, cmp.Or(about.description, name), about.secret})
+	}
+	return "${input:" + id + "}"
+}
