@@ -181,7 +181,7 @@ func checkReferences(inputs ...input) error {
 		switch {
 		case !ok:
 			return errLong
-		case strings.Contains(in.text(), "$"), strings.Contains(replaced, "$"):
+		case strings.Contains(replaced, "$"):
 			return errReference
 		}
 	}

@@ -26,7 +26,7 @@ func (r remote) pattern() (string, error) {
 	}
 	pattern, _ := replaceVariables(r.url.value, func(string) (string, bool) { return anyText, true })
 	u, err := url.Parse(pattern)
-	if err != nil || u.Host == "" || strings.Contains(u.Port(), anyText) || u.User != nil {
+	if err != nil || u.Host == "" || u.User != nil {
 		return "", errOpenHost
 	}
 	host := u.Hostname()
