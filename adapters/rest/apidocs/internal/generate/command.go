@@ -34,10 +34,14 @@ func parameterRows(list []parameter) []row {
 // curlCommand returns a curl command that calls an operation with its examples. The shell variable
 // TOLLGATE holds the URL of the service, and TOKEN the access token.
 func curlCommand(v *operationView, parameters []parameter) string {
-	path := v.Path
+	path, separator := v.Path, "?"
 	for _, p := range parameters {
-		if p.In == "path" {
+		switch {
+		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", exampleOf(p))
+		case p.In == "query" && p.Required:
+			path += separator + p.Name + "=" + exampleOf(p)
+			separator = "&"
 		}
 	}
 	method := ""
