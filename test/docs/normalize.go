@@ -46,3 +46,15 @@ func firstMissing(want, got string) string {
 	}
 	return ""
 }
+
+// firstMissingLine returns the first line of want that a log does not contain, or "" if it contains
+// all of them. The lines may have any order: parts of a service that start together log when they
+// are ready.
+func firstMissingLine(want, log string) string {
+	for line := range strings.Lines(want) {
+		if missing := firstMissing(line, log); missing != "" {
+			return missing
+		}
+	}
+	return ""
+}

@@ -45,3 +45,14 @@ func TestFirstMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstMissingLine checks that the lines of a log may have any order.
+func TestFirstMissingLine(t *testing.T) {
+	const log = "msg=loaded rules=2\nmsg=ready port=1\n"
+	if got := firstMissingLine("msg=ready port=1\nmsg=loaded rules=2\n", log); got != "" {
+		t.Errorf("%q is missing, want all lines found", got)
+	}
+	if got := firstMissingLine("msg=ready port=1\nmsg=loaded rules=3\n", log); got != "msg=loaded rules=3" {
+		t.Errorf("%q is missing, want the second line", got)
+	}
+}

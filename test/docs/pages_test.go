@@ -204,7 +204,7 @@ func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 		return
 	}
 	if n := len(r.terminals); n > 0 && strings.TrimSpace(printed) == "" {
-		gap = firstMissing(said.text, r.usualPorts(r.terminals[n-1].output()))
+		gap = firstMissingLine(said.text, r.usualPorts(r.terminals[n-1].output()))
 	}
 	r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s%s", said.line, gap, printed, r.terminalLogs())
 }
@@ -216,7 +216,7 @@ func (r *pageRunner) eventuallyLogged(said string) bool {
 	}
 	for deadline := time.Now().Add(logTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, term := range r.terminals {
-			if firstMissing(said, r.usualPorts(term.output())) == "" {
+			if firstMissingLine(said, r.usualPorts(term.output())) == "" {
 				return true
 			}
 		}
