@@ -24,10 +24,10 @@ type grantFlags struct{ email, action, resource string }
 
 func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
-	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish or edit")
+	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit or review")
 	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *")
 	requireFlags(c, "email", "action", "resource")
-	completeValues(c, "action", "publish", "edit")
+	completeValues(c, "action", "publish", "edit", "review")
 }
 
 // resolveGrant returns the grant that the flags identify.
@@ -58,7 +58,7 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 }
 
 func newGrantAdd(p process) *cobra.Command {
-	return newGrantChange(p, "add", "Allow a person to publish or edit servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
 		return op.GrantChanges.Add(c.Context(), g)
 	})
 }
@@ -74,11 +74,12 @@ func newGrantRemove(p process) *cobra.Command {
 func newGrantChange(p process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
-		Use:   use + " --email E --action publish|edit --resource PATTERN",
+		Use:   use + " --email E --action publish|edit|review --resource PATTERN",
 		Short: short,
 		Long: short + ".\n\nThe action publish allows a person to publish versions, edit to replace and\n" +
-			"delete them; either allows changes of status. The change is in force from the\n" +
-			"next request on.",
+			"delete them; either allows changes of status. The action review allows to approve\n" +
+			"what others publish, and to quarantine it. The change is in force from the next\n" +
+			"request on.",
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 		Args:    cobra.NoArgs,
 	}

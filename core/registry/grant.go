@@ -13,15 +13,16 @@ type Action string
 const (
 	ActionPublish Action = "publish"
 	ActionEdit    Action = "edit"
+	ActionReview  Action = "review"
 )
 
 // ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
 	switch a := Action(s); a {
-	case ActionPublish, ActionEdit:
+	case ActionPublish, ActionEdit, ActionReview:
 		return a, nil
 	}
-	return "", fault.Newf(fault.Invalid, "action must be publish or edit, not %s", quote(s))
+	return "", fault.Newf(fault.Invalid, "action must be publish, edit or review, not %s", quote(s))
 }
 
 // Holder is the user id of the holder of a grant.

@@ -101,7 +101,7 @@ func TestPattern(t *testing.T) {
 
 func TestParseActionAndStatus(t *testing.T) {
 	t.Parallel()
-	for _, a := range []Action{ActionPublish, ActionEdit} {
+	for _, a := range []Action{ActionPublish, ActionEdit, ActionReview} {
 		if got, err := ParseAction(string(a)); got != a || err != nil {
 			t.Errorf("ParseAction(%q) = %q, %v", a, got, err)
 		}

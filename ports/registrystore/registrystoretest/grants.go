@@ -80,6 +80,7 @@ func grantsInOrder(t *testing.T) []registry.Grant {
 		newGrant(t, "a", registry.ActionEdit, "com.example/Z_*"),
 		newGrant(t, "a", registry.ActionEdit, "com.example/a"),
 		newGrant(t, "a", registry.ActionPublish, "*"),
+		newGrant(t, "a", registry.ActionReview, "com.example/a"),
 		newGrant(t, "a-b", registry.ActionEdit, "*"),
 		newGrant(t, "aa", registry.ActionEdit, "*"),
 	}
@@ -94,7 +95,7 @@ func listsGrantsInOrder(t *testing.T, s registrystore.Grants) {
 	if got := listGrants(t, s, registry.Grant{}, 100); !slices.Equal(got, want) {
 		t.Errorf("listed are\n%v, want\n%v", got, want)
 	}
-	wantGrantsOf(t, s, "a", want[1:6]...)
+	wantGrantsOf(t, s, "a", want[1:7]...)
 }
 
 func readsGrantPages(t *testing.T, s registrystore.Grants) {
