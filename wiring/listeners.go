@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -25,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -55,6 +57,8 @@ type apiParts struct {
 	Config     rest.Config
 	Publishers *publisherapi.API
 	Recheck    *recheck.Runner
+	Reviews    *reviewapi.API
+	Reminder   *reviews.Reminder
 	Registry   *registryapi.API
 	Auth       *authapi.API
 	Methods    *methodsapi.API
@@ -191,7 +195,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddDrain(health.Drain)
 	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
 	if parts.Registry {
-		background = append(background, a.Recheck.Run)
+		background = append(background, a.Recheck.Run, a.Reminder.Run)
 	}
 	for _, run := range background {
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })
@@ -203,7 +207,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 func (a apiParts) running(parts settings.Parts) []rest.Part {
 	var list []rest.Part
 	if parts.Registry {
-		list = append(list, a.Publishers, a.Registry) // the first that owns a path serves it
+		list = append(list, a.Publishers, a.Reviews, a.Registry) // the first that owns a path serves it
 	}
 	if parts.Auth {
 		list = append(list, a.Auth)

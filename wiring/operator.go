@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
@@ -42,7 +43,7 @@ var operatorSet = wire.NewSet(
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet,
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -57,6 +58,7 @@ type Operator struct {
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator
 	Policies      *policies.Operator
+	Reviews       *reviews.Operator
 	Transfer      *transfer.Mover
 	AllowLists    *allowlist.Lists
 	Issuer        auth.Issuer // of authenticators

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -34,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
@@ -65,6 +67,7 @@ var serviceSet = wire.NewSet(
 	noticesSet,   // one-time codes and notices, delivered by plugins
 	registrySet,  // publishing and browsing of servers
 	publisherSet, // publishing without a person: proofs and policies
+	reviewSet,
 	methodsSet,   // the methods listing
 	retentionSet, // the removal of old records
 
@@ -126,6 +129,17 @@ var publisherSet = wire.NewSet(
 	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
+
+// reviewSet provides the use cases of reviewers and their API.
+var reviewSet = wire.NewSet(
+	reviewapi.New, wire.Bind(new(reviewapi.Reviews), new(*reviews.Service)),
+	reviews.New, wire.Struct(new(reviews.PersonPorts), "*"), operatorReviewSet,
+	reviews.NewReminder, wire.Struct(new(reviews.ReminderPorts), "*"), inprocess.ReviewNotifierSet,
+	eventlog.NewReminder, wire.Bind(new(reviews.Reporter), new(*eventlog.Reminder)),
+)
+
+// operatorReviewSet provides what the service and operator commands do with reviews.
+var operatorReviewSet = wire.NewSet(reviews.NewOperator, wire.Struct(new(reviews.OperatorPorts), "*"))
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(

@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -49,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -351,12 +353,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter:     eventlogRecheck,
 	}
 	runner := recheck.New(recheckConfig, recheckPorts)
-	responsebodyConfig := s.Answers
-	readcacheConfig := s.ReadCache
-	registryapiConfig := registryapi.Config{
-		Bodies: responsebodyConfig,
-		Cache:  readcacheConfig,
-	}
+	registryrecordsReviews := registryrecords.NewReviews(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
@@ -381,6 +378,42 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	reviewsOperatorPorts := reviews.OperatorPorts{
+		Transactions: transactions,
+		Reviews:      registryrecordsReviews,
+		Reader:       servers,
+		Writer:       servers,
+		Recorder:     recorder,
+		Cursors:      sealer,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	reviewsOperator := reviews.NewOperator(reviewsOperatorPorts)
+	reviewNotifier := inprocess.NewReviewNotifier(notifier)
+	reviewsPersonPorts := reviews.PersonPorts{
+		Operator:  reviewsOperator,
+		Grants:    grants,
+		Authority: authority,
+		Notifier:  reviewNotifier,
+	}
+	reviewsService := reviews.New(reviewsPersonPorts)
+	reviewapiAPI := reviewapi.New(reviewsService)
+	reminder := eventlog.NewReminder(log)
+	reminderPorts := reviews.ReminderPorts{
+		Reviews:  registryrecordsReviews,
+		Grants:   grants,
+		Notifier: reviewNotifier,
+		Clock:    clock,
+		Waiter:   clock,
+		Reporter: reminder,
+	}
+	reviewsReminder := reviews.NewReminder(reminderPorts)
+	responsebodyConfig := s.Answers
+	readcacheConfig := s.ReadCache
+	registryapiConfig := registryapi.Config{
+		Bodies: responsebodyConfig,
+		Cache:  readcacheConfig,
+	}
 	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	publishConfig := settings.PublishConfig(registry, packages, publishers)
@@ -391,9 +424,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reader:       servers,
 		Grants:       grants,
 		Policies:     checker,
+		Reviews:      registryrecordsReviews,
 		Authority:    authority,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
+		Entropy:      entropy,
 	}
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
@@ -610,6 +645,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Config:     restConfig,
 		Publishers: api,
 		Recheck:    runner,
+		Reviews:    reviewapiAPI,
+		Reminder:   reviewsReminder,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
 		Methods:    methodsapiAPI,
@@ -884,8 +921,25 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	policiesOperator := policies.NewOperator(policiesConfig, operatorPorts)
+	registryrecordsReviews := registryrecords.NewReviews(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
+	sealer, err := newCursorSealer(rootSecret)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	reviewsOperatorPorts := reviews.OperatorPorts{
+		Transactions: runner,
+		Reviews:      registryrecordsReviews,
+		Reader:       servers,
+		Writer:       servers,
+		Recorder:     recorder,
+		Cursors:      sealer,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	reviewsOperator := reviews.NewOperator(reviewsOperatorPorts)
 	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
@@ -907,6 +961,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Methods:       methods,
 		MethodChanges: manageOperator,
 		Policies:      policiesOperator,
+		Reviews:       reviewsOperator,
 		Transfer:      mover,
 		AllowLists:    lists,
 		Issuer:        issuer,

@@ -76,6 +76,12 @@ func (a *Authority) Record(ctx context.Context, act authority.Act) error {
 	if act.Warning != "" {
 		details["warning"] = act.Warning
 	}
+	if act.Review != "" {
+		details["review"] = string(act.Review)
+	}
+	if act.Rule != "" {
+		details["rule"] = string(act.Rule)
+	}
 	if act.Caller.Address.IsValid() {
 		details["ipAddress"] = act.Caller.Address.String()
 	}

@@ -55,6 +55,20 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 		return auth.AccountChange, map[string]any{
 			"action": action, "policy": c.Policy, "method": string(c.Method), "publisher": c.Subject, "resource": c.Pattern, "actions": c.Actions,
 		}
+	case authority.ReviewDecision:
+		action := "reject"
+		if c.Approved {
+			action = "approve"
+		}
+		return auth.RegistryChange, map[string]any{"action": action, "review": string(c.Review), "serverName": c.ServerName, "version": c.Version}
+	case authority.ReviewRuleChange:
+		action := "review_rule_remove"
+		if c.Given {
+			action = "review_rule_add"
+		}
+		return auth.RegistryChange, map[string]any{
+			"action": action, "rule": string(c.Rule), "resource": c.Pattern, "publisher": c.Publisher, "when": string(c.When),
+		}
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.MethodChange:

@@ -17,3 +17,6 @@ var PublishersSet = wire.NewSet(NewPublishers, wire.Bind(new(authority.Publisher
 
 // MakersSet provides the people who create policies.
 var MakersSet = wire.NewSet(NewMakers, wire.Bind(new(authority.Makers), new(*Makers)))
+
+// ReviewNotifierSet provides the notices of reviews.
+var ReviewNotifierSet = wire.NewSet(NewReviewNotifier, wire.Bind(new(authority.ReviewNotifier), new(*ReviewNotifier)))

@@ -221,7 +221,7 @@ func TestZeros(t *testing.T) {
 		series[family]++
 	}
 	wanted := map[string]int{
-		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 4 * 10,
+		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 4 * 12,
 		"tollgate_package_checks_total": 7 * 5, "tollgate_session_checks_total": 2, "tollgate_notices_total": 4,
 		"tollgate_records_removed_total": 7, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 3 * 7,
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1,

@@ -19,7 +19,10 @@ const (
 	opStatus  = "status" // of one version, or of all versions of a server together
 )
 
-const publicationDone = "done"
+const (
+	publicationDone    = "done"
+	publicationPending = "pending" // the document waits for review
+)
 
 // refusals contains the outcome of each kind of refused change.
 var refusals = map[fault.Kind]string{
@@ -29,6 +32,7 @@ var refusals = map[fault.Kind]string{
 	fault.NotFound:        "not_found",
 	fault.Conflict:        "conflict",
 	fault.Stale:           "stale",
+	fault.Exhausted:       "exhausted",
 	fault.Unsupported:     "unsupported",
 }
 
@@ -45,7 +49,7 @@ func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 		Help: "Requested changes of the registry, by their outcome.",
 	}, []string{"operation", "outcome"})
 	r.MustRegister(vector)
-	outcomes := []string{publicationDone, unavailable, failed}
+	outcomes := []string{publicationDone, publicationPending, unavailable, failed}
 	for _, refusal := range refusals {
 		outcomes = append(outcomes, refusal)
 	}
@@ -56,17 +60,17 @@ func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 
 // Publish publishes a version and counts the outcome.
-func (p *Publisher) Publish(ctx context.Context, r publish.Request) (registry.Record, error) {
-	record, err := p.publisher.Publish(ctx, r)
-	p.countOutcome(opPublish, err)
-	return record, err
+func (p *Publisher) Publish(ctx context.Context, r publish.Request) (publish.Outcome, error) {
+	outcome, err := p.publisher.Publish(ctx, r)
+	p.countDocument(opPublish, outcome, err)
+	return outcome, err
 }
 
 // Replace replaces the document of a version and counts the outcome.
-func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
-	record, err := p.publisher.Replace(ctx, r, t)
-	p.countOutcome(opReplace, err)
-	return record, err
+func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (publish.Outcome, error) {
+	outcome, err := p.publisher.Replace(ctx, r, t)
+	p.countDocument(opReplace, outcome, err)
+	return outcome, err
 }
 
 // Delete deletes a version and counts the outcome.
@@ -88,6 +92,15 @@ func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverN
 	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
 	p.countOutcome(opStatus, err)
 	return changed, err
+}
+
+// countDocument counts the outcome of a document, which may wait for review.
+func (p *Publisher) countDocument(operation string, o publish.Outcome, err error) {
+	if err == nil && o.Pending != "" {
+		p.outcomes[operation].increment(publicationPending)
+		return
+	}
+	p.countOutcome(operation, err)
 }
 
 func (p *Publisher) countOutcome(operation string, err error) {

@@ -6,6 +6,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// showHelpOfGroups completes a command, and its subcommands, that only have subcommands.
+func showHelpOfGroups(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		showHelpOfGroups(sub)
+	}
+	if !c.Runnable() {
+		showHelpByDefault(c)
+	}
+}
+
 // showHelpByDefault completes a command that only has subcommands. Without a subcommand it shows
 // its help, with the first example of each subcommand; an unknown subcommand is an error.
 func showHelpByDefault(c *cobra.Command) {

@@ -32,15 +32,13 @@ func newRoot(p process) *cobra.Command {
 	root.SetErr(p.stderr)
 	root.AddCommand(
 		newServe(p), newRatelimit(p), newHealth(p), newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p),
-		newPolicy(p),
+		newPolicy(p), newReview(p),
 		newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p), newPlugins(p), newSettings(p),
 		newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p),
 	)
 	addCompletion(root)
 	for _, c := range root.Commands() {
-		if !c.Runnable() {
-			showHelpByDefault(c)
-		}
+		showHelpOfGroups(c)
 	}
 	explainUsage(root)
 	return root

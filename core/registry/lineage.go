@@ -21,6 +21,12 @@ func NewLineage(name Name, releases []Release) *Lineage {
 	return &Lineage{name, releases, append([]Release(nil), releases...)}
 }
 
+// IsEmpty reports whether the server has no versions, not even deleted ones.
+func (l *Lineage) IsEmpty() bool { return len(l.current) == 0 }
+
+// Has reports whether the server has a version, deleted or not.
+func (l *Lineage) Has(version Version) bool { return l.findVersion(version) >= 0 }
+
 // Publish adds a version. It returns fault.Conflict when the version was published before, deleted
 // or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {

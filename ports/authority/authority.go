@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // Caller is the sender of a request: a person with a session, or a publisher without one.
@@ -33,11 +34,15 @@ type Publisher struct {
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
-	Action     string // publish, edit, delete, status
+	Action     string // publish, edit, delete, status, approve, reject
 	ServerName string
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded
 	Warning    string // what was accepted with a warning (contract R-56); empty for nothing
+	// Review is the review that the act submitted or decided; empty for none. Rule is the rule that
+	// approved it without a person.
+	Review review.ID
+	Rule   review.RuleID
 }
 
 // Authority identifies and authorizes callers. All methods are safe for concurrent use.
@@ -97,8 +102,35 @@ type PublisherNotice struct {
 	At      time.Time
 }
 
+// ReviewNotifier notifies people of reviews, some time later. It is safe for concurrent use.
+type ReviewNotifier interface {
+	// NotifyReviewer sends a notice to a person who may decide reviews.
+	NotifyReviewer(n WaitingNotice)
+	// NotifySubmitter sends a notice to the people who are responsible for a submission.
+	NotifySubmitter(n DecisionNotice)
+}
+
+// WaitingNotice is what a reviewer should know: documents wait for a decision.
+type WaitingNotice struct {
+	Reviewer registry.Holder
+	Count    int    // documents that wait
+	More     bool   // there are more than Count
+	Server   string // the name of one of them
+	At       time.Time
+}
+
+// DecisionNotice is a decision about a document.
+type DecisionNotice struct {
+	People     []registry.Holder
+	Approved   bool
+	ServerName string
+	Version    string
+	At         time.Time
+}
+
 // Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
-// MethodChange or a PolicyChange, which a person may also have made.
+// MethodChange, a ReviewDecision, a ReviewRuleChange or a PolicyChange, which a person may also have
+// made.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -131,10 +163,29 @@ type PolicyChange struct {
 	Actions []publisher.Action
 }
 
-func (PolicyChange) isChange()    {}
-func (GrantChange) isChange()     {}
-func (ImportedVersion) isChange() {}
-func (MethodChange) isChange()    {}
+// ReviewDecision is a review that an operator decided.
+type ReviewDecision struct {
+	Review     review.ID
+	ServerName string
+	Version    string
+	Approved   bool
+}
+
+// ReviewRuleChange is a rule for reviews that an operator added or removed.
+type ReviewRuleChange struct {
+	Given     bool // false if it was removed
+	Rule      review.RuleID
+	Pattern   string
+	Publisher string // empty for all
+	When      review.When
+}
+
+func (ReviewDecision) isChange()   {}
+func (ReviewRuleChange) isChange() {}
+func (PolicyChange) isChange()     {}
+func (GrantChange) isChange()      {}
+func (ImportedVersion) isChange()  {}
+func (MethodChange) isChange()     {}
 
 // Recorder records the changes of operators. It is safe for concurrent use.
 type Recorder interface {

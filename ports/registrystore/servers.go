@@ -25,7 +25,7 @@ type ServerReader interface {
 	Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error)
 }
 
-// ServerWriter changes the versions of a server. Both methods must be called inside one transaction
+// ServerWriter changes the versions of a server. The methods must be called inside one transaction
 // (ports/transaction), Lock first.
 type ServerWriter interface {
 	// Lock returns the releases of a server, oldest publication first. Other transactions that lock
@@ -41,6 +41,9 @@ type ServerWriter interface {
 	//     or restores a deleted version, so that servers that shared a URL before the rule was turned
 	//     on can still be changed otherwise.
 	Save(ctx context.Context, changes []Change) error
+	// CheckRemotes returns the fault.Conflict that Save would return now if it stored a document of
+	// the server with these remote URLs. It changes nothing.
+	CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error
 }
 
 // Change is the new state of one version.
@@ -48,6 +51,20 @@ type Change struct {
 	Release  registry.Release
 	Document []byte               // nil keeps the stored document
 	Remotes  []registry.RemoteURL // of Document; ignored when Document is nil
+}
+
+// ChangesOf returns what a lineage changed. doc is the new document of its version; nil if no
+// document changes.
+func ChangesOf(l *registry.Lineage, doc *registry.Document) []Change {
+	var changes []Change
+	for _, r := range l.Changes() {
+		c := Change{Release: r}
+		if doc != nil && r.Version == doc.Version() {
+			c.Document, c.Remotes = doc.Bytes(), doc.Remotes()
+		}
+		changes = append(changes, c)
+	}
+	return changes
 }
 
 // Page is a part of a listing. The store adds records until the page has the maximum number of

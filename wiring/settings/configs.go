@@ -42,7 +42,7 @@ func RetentionConfig(r Retention, a Auth) retention.Config {
 // PublishConfig returns the configuration of changes of the registry.
 func PublishConfig(r Registry, p Packages, u Publishers) publish.Config {
 	reserved, _ := u.reserved() // Validate accepts no other
-	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved}
+	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved, Review: r.ReviewOn(), PendingMax: r.PendingMax}
 }
 
 // PoliciesConfig returns the configuration of policies and proofs of publishers.

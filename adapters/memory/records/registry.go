@@ -2,10 +2,12 @@ package records
 
 import (
 	"maps"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // registryTables contains the records of the registry and of the methods listing.
@@ -14,6 +16,9 @@ type registryTables struct {
 	grants   map[registry.Grant]bool
 	policies map[publisher.PolicyID]publisher.Policy
 	methods  map[catalogue.MethodID]catalogue.Method
+	reviews  map[review.ID]review.Review
+	rules    map[review.RuleID]review.Rule
+	notices  map[registry.Holder]time.Time // to reviewers
 }
 
 // versionKey identifies a version.
@@ -34,6 +39,9 @@ func newRegistryTables() registryTables {
 		grants:   make(map[registry.Grant]bool),
 		policies: make(map[publisher.PolicyID]publisher.Policy),
 		methods:  make(map[catalogue.MethodID]catalogue.Method),
+		reviews:  make(map[review.ID]review.Review),
+		rules:    make(map[review.RuleID]review.Rule),
+		notices:  make(map[registry.Holder]time.Time),
 	}
 	for _, m := range documentedMethods() {
 		t.methods[m.ID] = m
@@ -45,5 +53,6 @@ func (t registryTables) clone() registryTables {
 	return registryTables{
 		versions: maps.Clone(t.versions), grants: maps.Clone(t.grants),
 		policies: maps.Clone(t.policies), methods: maps.Clone(t.methods),
+		reviews: maps.Clone(t.reviews), rules: maps.Clone(t.rules), notices: maps.Clone(t.notices),
 	}
 }

@@ -42,3 +42,10 @@ func TestMethods(t *testing.T) {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}
 	})
 }
+
+func TestReviews(t *testing.T) {
+	registrystoretest.RunReviews(t, func(*testing.T) registrystoretest.ReviewStores {
+		db := records.New()
+		return registrystoretest.ReviewStores{Reviews: records.NewReviews(db), Runner: db}
+	})
+}

@@ -125,6 +125,22 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 	})
 }
 
+// CheckRemotes implements [registrystore.ServerWriter].
+func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error {
+	return s.db.readTables(ctx, func(t *tables) error {
+		mine := storedVersion{Record: registry.Record{Release: registry.Release{Name: name, Status: registry.StatusActive}}, remotes: remotes}
+		for _, other := range t.registry.versions {
+			if other.Name == name {
+				continue
+			}
+			if err := findConflict(mine, other, s.uniqueURLs); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 var errNoTransaction = errors.New("servers can be changed only in a transaction")
 
 func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) error {

@@ -1,5 +1,5 @@
-// Package registryrecords stores the versions of servers, their remote addresses, the grants, and
-// the policies of publishers in a relational database. It implements the ports of
+// Package registryrecords stores the versions of servers, their remote addresses, the grants, the
+// policies of publishers and the reviews in a relational database. It implements the ports of
 // ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
 // the constraints of the schema hold for all callers.
 package registryrecords
@@ -16,4 +16,5 @@ var Set = wire.NewSet(
 	NewChanges, wire.Bind(new(registrystore.Changes), new(*Changes)),
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
 	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
+	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
 )

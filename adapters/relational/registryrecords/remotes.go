@@ -143,6 +143,28 @@ func (s *Servers) claimAddress(ctx context.Context, tx bun.Tx, name, url string)
 	return nil
 }
 
+// CheckRemotes implements registrystore.ServerWriter.
+func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	if !s.uniqueURLs || len(remotes) == 0 {
+		return nil
+	}
+	urls := make([]string, len(remotes))
+	for i, url := range remotes {
+		urls[i] = indexKey(url)
+	}
+	var taken []string
+	err := s.db.ScanInto(ctx, tx, &taken, `SELECT r.url FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+		WHERE r.url IN (?) AND r.name <> ? AND v.status <> 'deleted' ORDER BY r.url LIMIT 1`, bun.List(urls), name.String())
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	return addressTaken(taken[0])
+}
+
 // maxIndexed is the maximum length in bytes of an address that is stored in plain form. PostgreSQL
 // cannot index a longer one together with a name and a version.
 const maxIndexed = 1000

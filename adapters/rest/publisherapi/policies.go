@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
@@ -69,18 +70,18 @@ func (a *API) addPolicy(c *fiber.Ctx) error {
 	if err := a.policies.Authorize(c.UserContext(), r); err != nil {
 		return err
 	}
-	body, err := readBody(c)
+	body, err := jsonbody.Read(c)
 	if err != nil {
 		return err
 	}
 	draft := publisher.Draft{
-		Method: body.text("method"), Pattern: body.text("pattern"), Actions: body.texts("actions"),
-		Domain: body.optionalText("domain"), KeyFingerprint: body.optionalText("keyFingerprint"),
-		Issuer: body.optionalText("issuer"), Subject: body.optionalText("subject"), Claims: body.textMap("claims"),
-		ExpiresAt: body.time("expiresAt"),
+		Method: body.Text("method"), Pattern: body.Text("pattern"), Actions: body.Texts("actions"),
+		Domain: body.OptionalText("domain"), KeyFingerprint: body.OptionalText("keyFingerprint"),
+		Issuer: body.OptionalText("issuer"), Subject: body.OptionalText("subject"), Claims: body.TextMap("claims"),
+		ExpiresAt: body.Time("expiresAt"),
 	}
-	if body.err != nil {
-		return body.err
+	if err := body.Err(); err != nil {
+		return err
 	}
 	p, err := a.policies.Add(c.UserContext(), r, draft)
 	if err != nil {

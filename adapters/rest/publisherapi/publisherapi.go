@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
@@ -117,10 +118,10 @@ func (a *API) proveDomain(m publisher.Method) fiber.Handler {
 		}
 		r := prove.DomainRequest{
 			Client: newClient(c), Method: m,
-			Domain: body.text("domain"), Timestamp: body.text("timestamp"), Signature: body.text("signed_timestamp"),
+			Domain: body.Text("domain"), Timestamp: body.Text("timestamp"), Signature: body.Text("signed_timestamp"),
 		}
-		if body.err != nil {
-			return body.err
+		if err := body.Err(); err != nil {
+			return err
 		}
 		token, err := a.prover.ProveDomain(c.UserContext(), r)
 		return sendToken(c, token, err)
@@ -134,9 +135,9 @@ func (a *API) proveIdentity(m publisher.Method) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		r := prove.IdentityRequest{Client: newClient(c), Method: m, Token: body.text("oidc_token")}
-		if body.err != nil {
-			return body.err
+		r := prove.IdentityRequest{Client: newClient(c), Method: m, Token: body.Text("oidc_token")}
+		if err := body.Err(); err != nil {
+			return err
 		}
 		token, err := a.prover.ProveIdentity(c.UserContext(), r)
 		return sendToken(c, token, err)
@@ -145,9 +146,9 @@ func (a *API) proveIdentity(m publisher.Method) fiber.Handler {
 
 // readProof reads the body of a proof. While proofs are off it returns fault.NotFound before it
 // looks at the body.
-func (a *API) readProof(c *fiber.Ctx) (*requestBody, error) {
+func (a *API) readProof(c *fiber.Ctx) (*jsonbody.Object, error) {
 	if err := a.prover.Switched(); err != nil {
 		return nil, err
 	}
-	return readBody(c)
+	return jsonbody.Read(c)
 }

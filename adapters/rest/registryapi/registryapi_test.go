@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -40,6 +41,7 @@ type registryStub struct {
 
 	page    browse.Page
 	records []registry.Record
+	pending review.ID
 	err     error
 }
 
@@ -75,14 +77,16 @@ func (s *registryStub) Version(_ context.Context, name, version, deleted string)
 	return s.firstRecord("version")
 }
 
-func (s *registryStub) Publish(_ context.Context, r publish.Request) (registry.Record, error) {
+func (s *registryStub) Publish(_ context.Context, r publish.Request) (publish.Outcome, error) {
 	s.request = r
-	return s.firstRecord("publish")
+	record, err := s.firstRecord("publish")
+	return publish.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *registryStub) Replace(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+func (s *registryStub) Replace(_ context.Context, r publish.Request, t publish.Target) (publish.Outcome, error) {
 	s.request, s.target = r, t
-	return s.firstRecord("replace")
+	record, err := s.firstRecord("replace")
+	return publish.Outcome{Record: record, Pending: s.pending}, err
 }
 
 func (s *registryStub) Delete(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
@@ -323,5 +327,22 @@ func TestCORS(t *testing.T) {
 	}
 	if a := call(t, "OPTIONS", url+"/v0.1/publish", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
 		t.Errorf("OPTIONS publish: %d, Allow %q", a.status, a.header.Get("Allow"))
+	}
+}
+
+// TestPendingHasMark checks that the response to a document that waits for review has the mark of its
+// review, and no entity tag, which the next read would not have.
+func TestPendingHasMark(t *testing.T) {
+	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}, pending: "9e0c4ad4"}
+	url := serve(t, registryapi.Config{}, s, s)
+	for _, r := range []response{
+		call(t, "POST", url+"/v0.1/publish", "{}"), call(t, "PUT", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0", "{}"),
+	} {
+		if !strings.HasSuffix(r.body, `"isLatest":true},"dev.tollgate/review":{"id":"9e0c4ad4","state":"pending"}}}`) || !json.Valid([]byte(r.body)) {
+			t.Errorf("the response is %s, want the mark at its end", r.body)
+		}
+		if tag := r.header.Get("ETag"); tag != "" {
+			t.Errorf("ETag is %s, want none", tag)
+		}
 	}
 }

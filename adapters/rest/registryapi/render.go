@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
 )
 
 // sendJSON sends the JSON that write appends to a buffer. It uses the buffer of the response, which
@@ -91,6 +92,18 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 	b = append(b, `,"isLatest":`...)
 	b = strconv.AppendBool(b, r.Latest)
 	return append(b, "}}}"...)
+}
+
+// pendingEnd ends a record that waits for review.
+const pendingEnd = `,"dev.tollgate/review":{"id":`
+
+// appendPending appends a record that waits for review, with the mark of its review
+// (contract C-10).
+func appendPending(b []byte, o *publish.Outcome) []byte {
+	b = appendRecord(b, &o.Record)
+	b = append(b[:len(b)-len("}}")], pendingEnd...)
+	b = appendString(b, string(o.Pending))
+	return append(b, `,"state":"pending"}}}`...)
 }
 
 // appendTimeOrCopy appends t like appendTime. formatted is the result of appendTime for known.

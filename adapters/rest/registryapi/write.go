@@ -16,8 +16,8 @@ import (
 // Writer changes the registry. *publish.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
-	Publish(ctx context.Context, r publish.Request) (registry.Record, error)
-	Replace(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
+	Publish(ctx context.Context, r publish.Request) (publish.Outcome, error)
+	Replace(ctx context.Context, r publish.Request, t publish.Target) (publish.Outcome, error)
 	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
 	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error)
@@ -29,8 +29,8 @@ func (a *API) publishVersion(c *fiber.Ctx) error {
 		return err
 	}
 	r.Condition = newCondition(responsebody.ReadIfNoneMatch(c))
-	record, err := a.writer.Publish(c.UserContext(), r)
-	return sendWritten(c, record, err)
+	outcome, err := a.writer.Publish(c.UserContext(), r)
+	return sendOutcome(c, outcome, err)
 }
 
 func (a *API) replaceVersion(c *fiber.Ctx) error {
@@ -43,8 +43,8 @@ func (a *API) replaceVersion(c *fiber.Ctx) error {
 		return err
 	}
 	r.Condition = newCondition(responsebody.ReadConditions(c))
-	record, err := a.writer.Replace(c.UserContext(), r, t)
-	return sendWritten(c, record, err)
+	outcome, err := a.writer.Replace(c.UserContext(), r, t)
+	return sendOutcome(c, outcome, err)
 }
 
 func (a *API) deleteVersion(c *fiber.Ctx) error {
@@ -170,6 +170,15 @@ func readTarget(c *fiber.Ctx) (publish.Target, error) {
 	}
 	version, err := pathValue(c, versionParam)
 	return publish.Target{Name: name, Version: version}, err
+}
+
+// sendOutcome sends what became of a document, or returns err. What waits for review has no entity
+// tag, because the next read does not get it.
+func sendOutcome(c *fiber.Ctx, o publish.Outcome, err error) error {
+	if err != nil || o.Pending == "" {
+		return sendWritten(c, o.Record, err)
+	}
+	return sendJSON(c, func(b []byte) []byte { return appendPending(b, &o) })
 }
 
 // sendWritten sends the record of a write with the entity tag of the next read, or returns err.

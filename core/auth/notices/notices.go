@@ -42,6 +42,10 @@ const (
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
 	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
 
+	ReviewsWaiting Kind = "reviews_waiting" // documents wait until the person approves or rejects them
+	ReviewApproved Kind = "review_approved" // what the person submitted was approved
+	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
+
 	// The kinds of events caused by a session below LIMITED_TRUST, which requires a password only.
 	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
 	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered
@@ -59,7 +63,7 @@ type Event struct {
 	Browser, OS string
 	DeviceID    auth.DeviceID
 	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of the
-	// policy.
+	// policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
 }
 

@@ -52,6 +52,8 @@ func kindWording(k Kind) wording {
 		return lossWording(k)
 	case PublisherUsed, PublisherFailed:
 		return publisherWording(k)
+	case ReviewsWaiting, ReviewApproved, ReviewRejected:
+		return reviewWording(k)
 	default:
 		return wording{
 			subject: "All sessions were ended",
@@ -150,30 +152,64 @@ func publisherWording(k Kind) wording {
 	}
 }
 
-// maxPublisher is the greatest length of the name of a publisher in a notice, in bytes.
-const maxPublisher = 200
+// reviewWording returns the text for a review.
+func reviewWording(k Kind) wording {
+	switch k {
+	case ReviewsWaiting:
+		return wording{
+			subject: "Servers wait for your review",
+			event:   "Servers were submitted to the registry. They are not listed until you or another reviewer approves them.",
+			advice:  "Read them with tollgate review list, or with GET /v0.1/x/dev.tollgate/reviews. The next notice comes in an hour at the earliest.",
+			brief:   "servers wait for your review", briefAdvice: "",
+		}
+	case ReviewApproved:
+		return wording{
+			subject: "Your server was approved",
+			event:   "A reviewer has approved what you submitted to the registry. It is listed now.",
+			advice:  "There is nothing to do.",
+			brief:   "your server was approved and is listed now", briefAdvice: "",
+		}
+	}
+	return wording{
+		subject: "Your server was rejected",
+		event:   "A reviewer has rejected what you submitted to the registry. It is not listed.",
+		advice:  "The comment of the review says why. You can publish the version again after you have corrected it.",
+		brief:   "your server was rejected and is not listed", briefAdvice: "The comment of the review says why.",
+	}
+}
 
-// publisherName returns what a publisher has proved, shortened and in one line: an issuer may put
-// any text into a subject.
-func (e *Event) publisherName() string {
-	name := strings.Map(func(r rune) rune {
+// maxName is the greatest length of the name of a publisher or of servers in a notice, in bytes.
+const maxName = 200
+
+// oneLine returns a name, shortened and in one line: an issuer may put any text into a subject.
+func oneLine(name string) string {
+	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, e.Publisher)
-	if len(name) > maxPublisher {
-		return strings.ToValidUTF8(name[:maxPublisher], "") + "…"
+	}, name)
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "…"
 	}
 	return name
 }
 
-// source returns the label and the name of what caused the event: a device or a publisher.
+// isReview reports whether the event is of a review.
+func (e *Event) isReview() bool {
+	return e.Kind == ReviewsWaiting || e.Kind == ReviewApproved || e.Kind == ReviewRejected
+}
+
+// source returns the label and the name of what the event is about: a device, a publisher or a
+// server.
 func (e *Event) source() (label, name string) {
-	if e.Publisher == "" {
+	switch {
+	case e.isReview():
+		return "Server", oneLine(e.Servers)
+	case e.Publisher == "":
 		return "Device", e.deviceName()
 	}
-	return "Publisher", e.publisherName() + ", for " + e.Servers
+	return "Publisher", oneLine(e.Publisher) + ", for " + e.Servers
 }
 
 // formatMessage returns the subject and the text of a notice for a channel. For SMS the text is one
@@ -186,11 +222,15 @@ func (e *Event) formatMessage(product string, channel courier.Channel) (subject,
 		address = e.Address.WithZone("").String() // a zone may be any text
 	}
 	label, name := e.source()
+	facts, line := name+", "+address+", "+at, "\nIP address: "+address
+	if e.isReview() { // which has no address that the person needs
+		facts, line = name+", "+at, ""
+	}
 	if channel == courier.SMS {
-		return "", product + ": " + w.brief + " (" + name + ", " + address + ", " + at + "). " + w.briefAdvice
+		return "", strings.TrimSpace(product + ": " + w.brief + " (" + facts + "). " + w.briefAdvice)
 	}
 	return w.subject + " - " + product, w.event + "\n\n" +
-		"Service: " + product + "\nWhen: " + at + "\nIP address: " + address + "\n" + label + ": " + name + "\n\n" + w.advice
+		"Service: " + product + "\nWhen: " + at + line + "\n" + label + ": " + name + "\n\n" + w.advice
 }
 
 // deviceName returns a name of the device that contains known words only. A user agent may contain

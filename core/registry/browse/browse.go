@@ -41,7 +41,7 @@ const pageBytes = 4 << 20
 // last page. List returns fault.Invalid, with the name of the parameter, for a parameter that
 // breaks a rule.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
-	limit, err := parseLimit(q.Limit)
+	limit, err := ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}

@@ -103,7 +103,9 @@ func (f filters) checkMatch(q Query) error {
 	return nil
 }
 
-func parseLimit(s string) (int, error) {
+// ParseLimit returns the number of records of a page: DefaultLimit for the empty text. It returns
+// fault.Invalid for anything else that is not a whole number from 1 to MaxLimit.
+func ParseLimit(s string) (int, error) {
 	if s == "" {
 		return DefaultLimit, nil
 	}

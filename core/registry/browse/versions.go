@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -14,6 +15,23 @@ import (
 type History struct {
 	Records []registry.Record // all of them
 	Long    *LongHistory      // in place of Records when the documents are too large to hold at once
+}
+
+// Any reports whether match reports true for a version. A long history must not have been read
+// before.
+func (h History) Any(ctx context.Context, match func(registry.Record) bool) (bool, error) {
+	if h.Long == nil {
+		return slices.ContainsFunc(h.Records, match), nil
+	}
+	for {
+		piece, err := h.Long.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil || slices.ContainsFunc(piece, match) {
+			return err == nil, err
+		}
+	}
 }
 
 // Versions returns all versions of a server. includeDeleted is true, false or empty, which is

@@ -79,6 +79,22 @@ func (c *Checker) LivingPermissions(ctx context.Context, list []publisher.Permis
 	return living, nil
 }
 
+// Makers returns the people who created the policies with some IDs, without those that operator
+// commands created. It returns fault.Unavailable when the database is not available.
+func (c *Checker) Makers(ctx context.Context, ids []publisher.PolicyID) ([]registry.Holder, error) {
+	found, err := c.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: ids})
+	if err != nil {
+		return nil, err
+	}
+	var makers []registry.Holder
+	for i := range found {
+		if by := found[i].CreatedBy; by != "" && !slices.Contains(makers, by) {
+			makers = append(makers, by)
+		}
+	}
+	return makers, nil
+}
+
 // States returns the state of each policy: Expired also while its maker is disabled or has no grant
 // to publish that covers its pattern. It returns fault.Unavailable when the database is not
 // available.

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -11,11 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// maxReasonLength is the greatest length of a reason in the audit log, in characters.
-const maxReasonLength = 1000
-
 // identifyCaller returns the act with the caller of the request. From there on every refusal is
-// recorded in the audit log with recordRefusal; a change is recorded in its own transaction
+// recorded in the audit log with package refusal; a change is recorded in its own transaction
 // (contract R-38). A publisher keeps only the permissions whose policies still live; without any,
 // its token is no longer good (contract P-16).
 func (p *Publisher) identifyCaller(ctx context.Context, r Request, act authority.Act) (authority.Act, error) {
@@ -59,32 +55,6 @@ func (p *Publisher) checkStillLiving(ctx context.Context, c authority.Caller, do
 		return err
 	}
 	return p.requirePermission(ctx, c, doc.Name().String(), publishPermission())
-}
-
-// recordRefusal records that the act was refused, and returns the cause. It returns nil without a
-// cause. The record is made even if the caller has cancelled the request. If it cannot be made, its
-// error is returned instead, because every refusal must be recorded.
-func (p *Publisher) recordRefusal(ctx context.Context, act authority.Act, cause error) error {
-	if cause == nil {
-		return nil
-	}
-	act.Reason, act.Warning = publicReason(cause), ""
-	err := p.ports.Authority.Record(context.WithoutCancel(ctx), act)
-	switch kind := fault.KindOf(cause); {
-	case err == nil, kind == fault.Internal, kind == fault.Unavailable:
-		return cause
-	default:
-		return fmt.Errorf("record a refused %s: %w", act.Action, err)
-	}
-}
-
-// publicReason returns the reason of a refusal without internal errors, clipped.
-func publicReason(cause error) string {
-	reason := fault.PublicMessage(cause)
-	if runes := []rune(reason); len(runes) > maxReasonLength {
-		return string(runes[:maxReasonLength]) + "…"
-	}
-	return reason
 }
 
 // permission is what a caller needs for a change: a person one of the grants, a publisher the

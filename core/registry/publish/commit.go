@@ -14,15 +14,8 @@ import (
 type change struct {
 	name registry.Name
 	// version is the version to change; the zero value means all versions.
-	version registry.Version
-	// document is the new document of the version; nil keeps the stored one.
-	document  *registry.Document
+	version   registry.Version
 	condition Condition // optional
-}
-
-// documentChange returns the change of a version to a new document.
-func documentChange(doc registry.Document, c Condition) change {
-	return change{name: doc.Name(), version: doc.Version(), document: &doc, condition: c}
 }
 
 // decision changes a lineage and returns the releases of the answer.
@@ -40,10 +33,6 @@ func (p *Publisher) commitRelease(
 	}
 	err := p.commit(ctx, act, c, one, func(ctx context.Context, decided []registry.Release) error {
 		record.Release = decided[0]
-		if c.document != nil {
-			record.Document = c.document.Bytes()
-			return nil
-		}
 		stored, err := p.ports.Reader.Version(ctx, c.name, c.version, true)
 		record.Document = stored.Document
 		return internalIfNotFound(err)
@@ -65,17 +54,10 @@ func (p *Publisher) commit(
 		}
 		lineage := registry.NewLineage(c.name, releases)
 		decided, refusal := decide(lineage, p.ports.Clock.Now())
-		// A missing version is fault.NotFound whatever the condition is; every other refusal comes
-		// after the condition.
-		if c.condition != nil && !fault.Is(refusal, fault.NotFound) {
-			if err := p.checkChangeCondition(ctx, c); err != nil {
-				return err
-			}
+		if err := p.checkRefusal(ctx, c, refusal); err != nil {
+			return err
 		}
-		if refusal != nil {
-			return refusal
-		}
-		if err := p.ports.Writer.Save(ctx, changesOf(lineage, c.document)); err != nil {
+		if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, nil)); err != nil {
 			return err
 		}
 		if err := prepare(ctx, decided); err != nil {
@@ -85,6 +67,18 @@ func (p *Publisher) commit(
 	})
 }
 
+// checkRefusal returns the refusal of a change, or fault.Stale if its condition does not hold. A
+// missing version is fault.NotFound whatever the condition is; every other refusal comes after the
+// condition.
+func (p *Publisher) checkRefusal(ctx context.Context, c change, refusal error) error {
+	if c.condition != nil && !fault.Is(refusal, fault.NotFound) {
+		if err := p.checkChangeCondition(ctx, c); err != nil {
+			return err
+		}
+	}
+	return refusal
+}
+
 // checkChangeCondition returns fault.Stale when the condition of a change does not hold for what is
 // stored.
 func (p *Publisher) checkChangeCondition(ctx context.Context, c change) error {
@@ -92,19 +86,6 @@ func (p *Publisher) checkChangeCondition(ctx context.Context, c change) error {
 		return p.checkConditionForAll(ctx, c.condition, c.name)
 	}
 	return p.checkCondition(ctx, c.condition, registry.Release{Name: c.name, Version: c.version})
-}
-
-// changesOf returns what a lineage changed, with the new document of its version.
-func changesOf(l *registry.Lineage, doc *registry.Document) []registrystore.Change {
-	var changes []registrystore.Change
-	for _, r := range l.Changes() {
-		c := registrystore.Change{Release: r}
-		if doc != nil && r.Version == doc.Version() {
-			c.Document, c.Remotes = doc.Bytes(), doc.Remotes()
-		}
-		changes = append(changes, c)
-	}
-	return changes
 }
 
 // internalIfNotFound returns fault.Internal in place of fault.NotFound: a version that was locked

@@ -33,6 +33,7 @@ const (
 type fixture struct {
 	*publish.Publisher
 	servers   *records.Servers
+	reviews   *records.Reviews
 	grants    *records.Grants
 	authority *fakeAuthority
 	checker   *checker
@@ -45,6 +46,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 	db := records.New()
 	w := &fixture{
 		servers:   records.NewServers(db, true),
+		reviews:   records.NewReviews(db),
 		grants:    records.NewGrants(db),
 		authority: &fakeAuthority{},
 		checker:   &checker{refusals: map[string]error{}},
@@ -55,11 +57,26 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 		w.grant(t, a, "com.example/*")
 	}
 	w.runner.authority = w.authority
-	w.Publisher = publish.New(c, publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants,
-		Authority: w.authority, Ownership: w.checker, Clock: w.clock,
-	})
+	w.Publisher = publish.New(c, w.ports())
 	return w
+}
+
+// ports returns the dependencies of the publisher.
+func (w *fixture) ports() publish.Ports {
+	return publish.Ports{
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Reviews: w.reviews,
+		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{},
+	}
+}
+
+// countingEntropy fills each secret with another byte.
+type countingEntropy struct{ next byte }
+
+func (e *countingEntropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
 }
 
 func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -52,20 +54,41 @@ type failedCheck struct {
 	err   error
 }
 
-// checkPackages checks that the packages of a document claim its server. With ChecksWarn, it
-// returns what failed as a warning for the audit log.
-func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (string, error) {
+// checkPackages checks that the packages of a document claim its server, and returns the outcome of
+// each package. With ChecksWarn, it returns what failed as a warning for the audit log.
+func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (checks []review.Check, warning string, err error) {
 	if p.config.Checks == ChecksOff || len(doc.Packages()) == 0 {
-		return "", nil
+		return nil, "", nil
 	}
 	findings := p.checkEachPackage(ctx, doc)
 	if len(findings) == 0 {
-		return "", nil
+		return describeOutcomes(doc, nil), "", nil
 	}
 	if p.config.Checks == ChecksWarn {
-		return "accepted although the package check failed: " + describeChecks(findings), nil
+		return describeOutcomes(doc, findings), "accepted although the package check failed: " + describeChecks(findings), nil
 	}
-	return "", packagesError(findings)
+	return nil, "", packagesError(findings)
+}
+
+// describeOutcomes returns the outcome of each package of a document. Equal packages were checked
+// once, and have one outcome.
+func describeOutcomes(doc registry.Document, findings []failedCheck) []review.Check {
+	failed := make(map[registry.PackageRef]error, len(findings))
+	for _, f := range findings {
+		failed[doc.Packages()[f.index]] = f.err
+	}
+	checks := make([]review.Check, len(doc.Packages()))
+	for i, ref := range doc.Packages() {
+		c := review.Check{RegistryType: ref.RegistryType, Identifier: ref.Identifier, State: review.CheckPassed}
+		if err := failed[ref]; err != nil {
+			c.State, c.Message = review.CheckSkipped, refusal.PublicReason(err)
+			if fault.Is(err, fault.Invalid) {
+				c.State = review.CheckFailed
+			}
+		}
+		checks[i] = c
+	}
+	return checks
 }
 
 // checkEachPackage checks every package, equal ones once, and returns the failed checks in the
@@ -140,7 +163,7 @@ func packagesError(findings []failedCheck) error {
 // contains the message of the checker's fault. It therefore wraps the cause of that fault and not
 // the fault itself, which would repeat the message.
 func checkUnavailable(f failedCheck) error {
-	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, publicReason(f.err))
+	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, refusal.PublicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
 	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).After(cause.RetryAfter)
 }
@@ -152,16 +175,16 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// describeChecks returns the path and the reason of each failed check, cut to 4*maxReasonLength
+// describeChecks returns the path and the reason of each failed check, cut to 4*refusal.MaxReason
 // characters.
 func describeChecks(findings []failedCheck) string {
 	parts := make([]string, 0, len(findings))
 	for _, f := range findings {
-		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, publicReason(f.err)))
+		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, refusal.PublicReason(f.err)))
 	}
 	text := strings.Join(parts, "; ")
-	if runes := []rune(text); len(runes) > 4*maxReasonLength {
-		return string(runes[:4*maxReasonLength]) + "…"
+	if runes := []rune(text); len(runes) > 4*refusal.MaxReason {
+		return string(runes[:4*refusal.MaxReason]) + "…"
 	}
 	return text
 }

@@ -118,9 +118,9 @@ func TestManyPackagesTakeBoundedTime(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, publish.Config{}, registry.ActionPublish)
-		p := publish.New(publish.Config{}, publish.Ports{
-			Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.authority, Ownership: stalledChecker{}, Clock: w.clock,
-		})
+		ports := w.ports()
+		ports.Ownership = stalledChecker{}
+		p := publish.New(publish.Config{}, ports)
 		begun := time.Now()
 		_, err := p.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]")))
 		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 40*time.Second {
@@ -143,9 +143,9 @@ func TestReplaceChecksPackagesToo(t *testing.T) {
 func TestWithoutAnyChecker(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publish.Config{}, registry.ActionPublish)
-	p := publish.New(publish.Config{}, publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Authority: w.authority, Clock: w.clock,
-	})
+	ports := w.ports()
+	ports.Ownership = nil
+	p := publish.New(publish.Config{}, ports)
 	if _, err := p.Publish(t.Context(), newRequest(document("1.0.0"))); err != nil {
 		t.Errorf("without packages: %v, want none", err)
 	}

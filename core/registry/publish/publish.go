@@ -13,10 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -29,6 +31,10 @@ type Config struct {
 	Reserved []registry.Pattern
 	// Checks says what happens to a document whose packages do not claim its server.
 	Checks Checks
+	// Review makes documents wait until a second person or a rule approves them (contract C-10).
+	Review bool
+	// PendingMax is the greatest number of documents of one submitter that wait for review.
+	PendingMax int
 }
 
 // Ports are the dependencies of a Publisher. All fields are required, except Ownership: nil is a
@@ -39,9 +45,11 @@ type Ports struct {
 	Reader       registrystore.ServerReader
 	Grants       registrystore.Grants
 	Policies     *policies.Checker
+	Reviews      registrystore.Reviews
 	Authority    authority.Authority
 	Ownership    ownership.Checker
 	Clock        clock.Clock
+	Entropy      secrets.Entropy
 }
 
 // Publisher changes the registry. It is safe for concurrent use.
@@ -92,96 +100,96 @@ const (
 	actStatus  = "status"
 )
 
-// Publish adds the version of a server that the body describes.
+// Publish adds the version of a server that the body describes, or submits it for review.
 //
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
 // fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden,
 // fault.Stale when the version was published before and the condition does not hold for it,
-// fault.Invalid with code registry.CodeRules, fault.Conflict. At any point the error may be
+// fault.Invalid with code registry.CodeRules, fault.Conflict, fault.Exhausted when too many
+// documents of the caller wait for review. At any point the error may be
 // fault.Unavailable, when a dependency fails.
-func (p *Publisher) Publish(ctx context.Context, r Request) (registry.Record, error) {
+func (p *Publisher) Publish(ctx context.Context, r Request) (Outcome, error) {
 	if p.config.WritesOff {
-		return registry.Record{}, errWritesOff("publishing")
+		return Outcome{}, errWritesOff("publishing")
 	}
 	act, err := p.identifyCaller(ctx, r, authority.Act{Action: actPublish})
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	record, err := p.publishDocument(ctx, r, &act)
-	return record, p.recordRefusal(ctx, act, err)
+	outcome, err := p.publishDocument(ctx, r, &act)
+	return outcome, refusal.Record(ctx, p.ports.Authority, act, err)
 }
 
 // publishDocument publishes the body, and adds the server, the version and a warning to act.
-func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authority.Act) (registry.Record, error) {
+func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authority.Act) (Outcome, error) {
 	draft, err := registry.ParseDraft(r.Body)
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	act.ServerName, act.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
 	if err := p.checkReserved(draft.Name()); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := p.requirePermission(ctx, act.Caller, draft.Name(), publishPermission()); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := p.checkDraftCondition(ctx, r.Condition, draft); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	doc, err := p.verifyDraft(ctx, act, draft)
+	s, err := p.verifyDraft(ctx, act, draft)
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	if err := p.checkStillLiving(ctx, act.Caller, doc); err != nil {
-		return registry.Record{}, err
+	if err := p.checkStillLiving(ctx, act.Caller, s.document); err != nil {
+		return Outcome{}, err
 	}
-	return p.commitRelease(ctx, act, documentChange(doc, r.Condition), func(l *registry.Lineage, now time.Time) (registry.Release, error) {
-		return l.Publish(doc.Version(), now)
-	})
+	s.condition = r.Condition
+	return p.commitDocument(ctx, act, s)
 }
 
-// Replace replaces the document of a version. It keeps the status and the publication time.
+// Replace replaces the document of a version, or submits the new one for review. It keeps the status
+// and the publication time. It also replaces a document that waits for review.
 //
 // The errors are those of Publish, without fault.Conflict for an existing version. After the check
 // of permission and before the rules, they are fault.Invalid when the body names another server or
 // version than the target, fault.NotFound when the target is missing or deleted (contract R-26),
 // and fault.Stale.
-func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (registry.Record, error) {
+func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (Outcome, error) {
 	if p.config.WritesOff {
-		return registry.Record{}, errWritesOff("updating")
+		return Outcome{}, errWritesOff("updating")
 	}
 	act, err := p.identifyCaller(ctx, r, t.newAct(actEdit))
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	record, err := p.replaceDocument(ctx, r, t, &act)
-	return record, p.recordRefusal(ctx, act, err)
+	outcome, err := p.replaceDocument(ctx, r, t, &act)
+	return outcome, refusal.Record(ctx, p.ports.Authority, act, err)
 }
 
 // replaceDocument replaces the document of the target by the body, and adds a warning to act.
-func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, act *authority.Act) (Outcome, error) {
 	draft, err := registry.ParseDraft(r.Body)
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := p.checkReserved(t.Name); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := t.checkSameVersion(draft); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
 	if err := p.checkReplaceable(ctx, r.Condition, t); err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	doc, err := p.verifyDraft(ctx, act, draft)
+	s, err := p.verifyDraft(ctx, act, draft)
 	if err != nil {
-		return registry.Record{}, err
+		return Outcome{}, err
 	}
-	return p.commitRelease(ctx, act, documentChange(doc, r.Condition), func(l *registry.Lineage, now time.Time) (registry.Release, error) {
-		return l.Replace(doc.Version(), now)
-	})
+	s.condition, s.replaces = r.Condition, true
+	return p.commitDocument(ctx, act, s)
 }
 
 // Delete gives a version the status deleted and returns its new record. It returns fault.NotFound
@@ -196,7 +204,7 @@ func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.R
 		return registry.Record{}, err
 	}
 	record, err := p.deleteVersion(ctx, r, t, &act)
-	return record, p.recordRefusal(ctx, act, err)
+	return record, refusal.Record(ctx, p.ports.Authority, act, err)
 }
 
 // deleteVersion gives the target the status deleted.
@@ -214,13 +222,14 @@ func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act 
 
 // verifyDraft returns the document of a draft after all rules and the package checks. It adds a
 // warning to act when a failed check was allowed.
-func (p *Publisher) verifyDraft(ctx context.Context, act *authority.Act, draft registry.Draft) (registry.Document, error) {
+func (p *Publisher) verifyDraft(ctx context.Context, act *authority.Act, draft registry.Draft) (submission, error) {
 	doc, err := draft.Document()
 	if err != nil {
-		return registry.Document{}, err
+		return submission{}, err
 	}
-	act.Warning, err = p.checkPackages(ctx, doc)
-	return doc, err
+	checks, warning, err := p.checkPackages(ctx, doc)
+	act.Warning = warning
+	return submission{document: doc, checks: checks}, err
 }
 
 // checkReplaceable returns fault.NotFound when the target is missing or deleted, and fault.Stale
@@ -234,7 +243,7 @@ func (p *Publisher) checkReplaceable(ctx context.Context, c Condition, t Target)
 	current, err := p.ports.Reader.Version(ctx, name, version, false)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return errNotFound()
+		return p.requirePending(ctx, name, version)
 	case err == nil && c != nil && !c.HoldsFor(current):
 		return errStale()
 	}

@@ -69,10 +69,9 @@ func newPublisherFixture(t *testing.T, c publish.Config, actions ...[]publisher.
 	}
 	checker := policies.NewChecker(policies.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
 		policies.CheckerPorts{Policies: f.policies, Grants: w.grants, Clock: w.clock})
-	w.Publisher = publish.New(c, publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Policies: checker,
-		Authority: f.caller, Ownership: slowChecker{func() { f.during() }}, Clock: w.clock,
-	})
+	ports := w.ports()
+	ports.Policies, ports.Authority, ports.Ownership = checker, f.caller, slowChecker{func() { f.during() }}
+	w.Publisher = publish.New(c, ports)
 	return f
 }
 

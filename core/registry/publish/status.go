@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -23,7 +24,7 @@ func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registr
 		return registry.Record{}, err
 	}
 	record, err := p.updateStatus(ctx, r, t, &act)
-	return record, p.recordRefusal(ctx, act, err)
+	return record, refusal.Record(ctx, p.ports.Authority, act, err)
 }
 
 // updateStatus changes the status of the target.
@@ -56,7 +57,7 @@ func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName stri
 		return browse.History{}, err
 	}
 	changed, err := p.updateAllStatuses(ctx, r, serverName, room, &act)
-	return changed, p.recordRefusal(ctx, act, err)
+	return changed, refusal.Record(ctx, p.ports.Authority, act, err)
 }
 
 // updateAllStatuses changes the status of all versions of a server.

@@ -1,4 +1,4 @@
-package publisherapi
+package jsonbody
 
 import (
 	"encoding/json"
@@ -20,12 +20,12 @@ type policyBody struct {
 
 // readPolicyBody reads a body in the way of addPolicy.
 func readPolicyBody(text []byte) (policyBody, error) {
-	b, err := parseBody(text)
+	b, err := Parse(text)
 	if err != nil {
 		return policyBody{}, err
 	}
-	p := policyBody{b.text("method"), b.optionalText("domain"), b.texts("actions"), b.textMap("claims"), b.time("expiresAt")}
-	return p, b.err
+	p := policyBody{b.Text("method"), b.OptionalText("domain"), b.Texts("actions"), b.TextMap("claims"), b.Time("expiresAt")}
+	return p, b.Err()
 }
 
 // TestWrongBodiesAreNamed requires that the error of each wrong body names the member and is of

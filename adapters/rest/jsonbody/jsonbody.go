@@ -1,4 +1,6 @@
-package publisherapi
+// Package jsonbody reads request bodies that are JSON objects, member by member, with errors that
+// name the member.
+package jsonbody
 
 import (
 	"bytes"
@@ -15,24 +17,24 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// requestBody reads the members of a JSON object by name. It keeps the first error. Other members
-// are ignored.
-type requestBody struct {
+// Object reads the members of a JSON object by name. It keeps the first error. Other members are
+// ignored.
+type Object struct {
 	members map[string]json.RawMessage
 	err     error
 }
 
-// readBody reads the body of a request, which must be a JSON object.
-func readBody(c *fiber.Ctx) (*requestBody, error) {
+// Read reads the body of a request, which must be a JSON object.
+func Read(c *fiber.Ctx) (*Object, error) {
 	text, err := rest.JSONBody(c)
 	if err != nil {
 		return nil, err
 	}
-	return parseBody(text)
+	return Parse(text)
 }
 
-// parseBody parses a text, which must be a JSON object in which no name occurs twice (RFC 8259, 4).
-func parseBody(text []byte) (*requestBody, error) {
+// Parse parses a text, which must be a JSON object in which no name occurs twice (RFC 8259, 4).
+func Parse(text []byte) (*Object, error) {
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
@@ -42,7 +44,7 @@ func parseBody(text []byte) (*requestBody, error) {
 	case text[0] != '{':
 		return nil, fault.New(fault.Invalid, "body must be a JSON object")
 	}
-	b := &requestBody{}
+	b := &Object{}
 	var err error
 	if b.members, err = readMembers(text, ""); err != nil {
 		return nil, err
@@ -76,34 +78,37 @@ func readMembers(text []byte, path string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
+// Err returns the first error of the members that were read; nil without one.
+func (b *Object) Err() error { return b.err }
+
 // has reports whether a member is there and not null.
-func (b *requestBody) has(name string) bool {
+func (b *Object) has(name string) bool {
 	value, ok := b.members[name]
 	return ok && string(value) != "null"
 }
 
 // fail keeps the error of a member, unless there is one already.
-func (b *requestBody) fail(name, problem string) {
+func (b *Object) fail(name, problem string) {
 	if b.err == nil {
 		b.err = fault.Newf(fault.Invalid, "%s %s", name, problem)
 	}
 }
 
-// text returns a member that must be a string that is not empty.
-func (b *requestBody) text(name string) string {
+// Text returns a member that must be a string that is not empty.
+func (b *Object) Text(name string) string {
 	if !b.has(name) {
 		b.fail(name, "is missing")
 		return ""
 	}
-	s := b.optionalText(name)
+	s := b.OptionalText(name)
 	if s == "" {
 		b.fail(name, "must not be empty")
 	}
 	return s
 }
 
-// optionalText returns a member that must be a string; empty if it is missing or null.
-func (b *requestBody) optionalText(name string) (s string) {
+// OptionalText returns a member that must be a string; empty if it is missing or null.
+func (b *Object) OptionalText(name string) (s string) {
 	if !b.has(name) {
 		return ""
 	}
@@ -114,8 +119,8 @@ func (b *requestBody) optionalText(name string) (s string) {
 	return s
 }
 
-// texts returns a member that must be a list of strings.
-func (b *requestBody) texts(name string) []string {
+// Texts returns a member that must be a list of strings.
+func (b *Object) Texts(name string) []string {
 	if !b.has(name) {
 		return nil
 	}
@@ -135,8 +140,8 @@ func (b *requestBody) texts(name string) []string {
 	return texts
 }
 
-// textMap returns a member that must be an object whose members are strings.
-func (b *requestBody) textMap(name string) map[string]string {
+// TextMap returns a member that must be an object whose members are strings.
+func (b *Object) TextMap(name string) map[string]string {
 	if !b.has(name) {
 		return nil
 	}
@@ -151,10 +156,10 @@ func (b *requestBody) textMap(name string) map[string]string {
 		}
 		return nil
 	}
-	inner := &requestBody{members: members}
+	inner := &Object{members: members}
 	texts := make(map[string]string, len(members))
 	for member := range members {
-		texts[member] = inner.text(member)
+		texts[member] = inner.Text(member)
 		if inner.err != nil {
 			b.fail(name+"."+registry.Clip(member), "must be a string that is not empty")
 			return nil
@@ -163,9 +168,9 @@ func (b *requestBody) textMap(name string) map[string]string {
 	return texts
 }
 
-// time returns a member that must be an RFC 3339 time; the zero value if it is missing or null.
-func (b *requestBody) time(name string) time.Time {
-	s := b.optionalText(name)
+// Time returns a member that must be an RFC 3339 time; the zero value if it is missing or null.
+func (b *Object) Time(name string) time.Time {
+	s := b.OptionalText(name)
 	if s == "" {
 		if b.has(name) {
 			b.fail(name, "must be an RFC 3339 time, for example 2027-01-01T00:00:00Z")

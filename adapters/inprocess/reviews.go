@@ -1,0 +1,40 @@
+package inprocess
+
+import (
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// ReviewNotifier notifies people of reviews. It is safe for concurrent use.
+type ReviewNotifier struct{ notifier *notices.Notifier }
+
+var _ authority.ReviewNotifier = (*ReviewNotifier)(nil)
+
+// NewReviewNotifier returns a ReviewNotifier; n is nil for no notices.
+func NewReviewNotifier(n *notices.Notifier) *ReviewNotifier { return &ReviewNotifier{n} }
+
+// NotifyReviewer implements [authority.ReviewNotifier].
+func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
+	servers := n.Server
+	switch {
+	case n.More:
+		servers += " and at least " + strconv.Itoa(n.Count) + " others"
+	case n.Count > 1:
+		servers += " and " + strconv.Itoa(n.Count-1) + " more"
+	}
+	r.notifier.Notify(notices.Event{Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers})
+}
+
+// NotifySubmitter implements [authority.ReviewNotifier].
+func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
+	kind := notices.ReviewRejected
+	if n.Approved {
+		kind = notices.ReviewApproved
+	}
+	for _, person := range n.People {
+		r.notifier.Notify(notices.Event{Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version})
+	}
+}

@@ -1,0 +1,85 @@
+package registryrecords
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+)
+
+// reviewRow is a row of the table reviews.
+type reviewRow struct {
+	bun.BaseModel `bun:"table:reviews"`
+
+	ID          review.ID          `bun:"id,pk"`
+	Name        string             `bun:"name"`
+	Version     string             `bun:"version"`
+	State       string             `bun:"state"`
+	Kind        review.Kind        `bun:"kind"`
+	Document    []byte             `bun:"document"`
+	Replaced    []byte             `bun:"replaced"` // nil if there is none
+	Checks      string             `bun:"checks"`   // a JSON array
+	Submitter   string             `bun:"submitter"`
+	Policy      publisher.PolicyID `bun:"policy"`
+	Makers      string             `bun:"makers"` // a JSON array
+	SubmittedAt database.Instant   `bun:"submitted_at"`
+	DecidedBy   string             `bun:"decided_by"`
+	DecidedAt   database.Instant   `bun:"decided_at"`
+	Comment     string             `bun:"comment"`
+	Rule        review.RuleID      `bun:"rule"`
+}
+
+// reviewColumns are the columns of a reviewRow, in the order of its fields.
+const reviewColumns = "id, name, version, state, kind, document, replaced, checks, submitter, policy, makers, submitted_at, " +
+	"decided_by, decided_at, comment, rule"
+
+// fields returns where the values of reviewColumns belong.
+func (r *reviewRow) fields() []any {
+	return []any{
+		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy, &r.Makers, &r.SubmittedAt,
+		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule,
+	}
+}
+
+func newReviewRow(r review.Review) *reviewRow {
+	return &reviewRow{
+		ID: r.ID, Name: r.Name.String(), Version: r.Version.String(), State: string(r.State), Kind: r.Kind,
+		Document: r.Document, Replaced: r.Replaced, Checks: encodeArray(r.Checks),
+		Submitter: r.Submitter.Key, Policy: r.Submitter.Policy, Makers: encodeArray(r.Submitter.Makers), SubmittedAt: database.NewInstant(r.SubmittedAt),
+		DecidedBy: r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
+	}
+}
+
+// toReview returns the review of a row. It returns fault.Internal if a value breaks a rule of the
+// model.
+func (r *reviewRow) toReview() (review.Review, error) {
+	v := review.Review{
+		ID: r.ID, Kind: r.Kind, Document: r.Document, Replaced: r.Replaced,
+		Submitter: review.Submitter{Key: r.Submitter, Policy: r.Policy}, SubmittedAt: r.SubmittedAt.Time,
+		DecidedBy: r.DecidedBy, DecidedAt: r.DecidedAt.Time, Comment: r.Comment, Rule: r.Rule,
+	}
+	var problems [5]error
+	v.Name, problems[0] = registry.ParseName(r.Name)
+	v.Version, problems[1] = registry.ParseVersion(r.Version)
+	v.State, problems[2] = review.ParseState(r.State)
+	problems[3] = json.Unmarshal([]byte(r.Checks), &v.Checks)
+	problems[4] = json.Unmarshal([]byte(r.Makers), &v.Submitter.Makers)
+	if err := errors.Join(problems[:]...); err != nil {
+		return review.Review{}, database.BrokenRow(err)
+	}
+	return v, nil
+}
+
+// encodeArray returns a list of texts or structs of texts as a JSON array; null without any.
+func encodeArray[T any](list []T) string {
+	if len(list) == 0 {
+		return "null"
+	}
+	text, _ := json.Marshal(list) // texts always have a JSON form
+	return string(text)
+}

@@ -1,0 +1,256 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Reviews stores what was submitted for review. It implements registrystore.Reviews.
+type Reviews struct{ db *database.DB }
+
+var _ registrystore.Reviews = (*Reviews)(nil)
+
+// NewReviews returns the store of reviews.
+func NewReviews(db *database.DB) *Reviews { return &Reviews{db} }
+
+// Add implements registrystore.Reviews.
+func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	if r.State == review.Pending {
+		if err := s.requireRoom(ctx, tx, r.Submitter.Key, limit); err != nil {
+			return err
+		}
+	}
+	_, err := tx.NewInsert().Model(newReviewRow(r)).Exec(ctx)
+	if err = s.db.ClassifyError(err); fault.Is(err, fault.Conflict) {
+		return fault.Wrap(fault.Conflict, "a document of the version waits for review already", err)
+	}
+	return err
+}
+
+// requireRoom returns fault.Exhausted if a submitter has limit pending reviews. Other transactions
+// that add a review of the submitter wait until this one ends.
+func (s *Reviews) requireRoom(ctx context.Context, tx bun.Tx, submitter string, limit int) error {
+	_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO review_submitters (submitter) VALUES (?)
+		ON CONFLICT (submitter) DO UPDATE SET submitter = excluded.submitter`, submitter)
+	if err != nil {
+		return err
+	}
+	var pending int
+	err = s.db.ScanInto(ctx, tx, &pending, "SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending'", submitter)
+	if err == nil && pending >= limit {
+		return fault.Newf(fault.Exhausted, "%d documents that you submitted wait for review, which is the limit: wait until some are approved or rejected", pending)
+	}
+	return err
+}
+
+// Decide implements registrystore.Reviews.
+func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
+			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the review is not pending any more")
+		}
+		return err
+	})
+}
+
+// Get implements registrystore.Reviews.
+func (s *Reviews) Get(ctx context.Context, id review.ID) (review.Review, error) {
+	return s.readOne(ctx, "id = ?", string(id))
+}
+
+// PendingOf implements registrystore.Reviews.
+func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
+	return s.readOne(ctx, "name = ? AND version = ? AND state = 'pending'", name.String(), version.String())
+}
+
+// readOne returns the review that a condition selects, or fault.NotFound.
+func (s *Reviews) readOne(ctx context.Context, condition string, args ...any) (review.Review, error) {
+	text := "SELECT " + reviewColumns + " FROM reviews WHERE " + condition
+	found, err := database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: true}, func(rows *sql.Rows) ([]review.Review, error) {
+		p, err := collectReviews(rows, 1, 0)
+		return p.Reviews, err
+	})
+	if err == nil && len(found) == 0 {
+		err = fault.New(fault.NotFound, "the review does not exist")
+	}
+	if err != nil {
+		return review.Review{}, err
+	}
+	return found[0], nil
+}
+
+// List implements registrystore.Reviews.
+func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+	return database.Collect(ctx, s.db, selectReviews(&q), func(rows *sql.Rows) (registrystore.ReviewPage, error) {
+		return collectReviews(rows, q.Limit, q.Bytes)
+	})
+}
+
+// selectReviews returns the query for the reviews of a page, and one more.
+func selectReviews(q *registrystore.ReviewQuery) database.Query {
+	var conditions []string
+	var rows database.Query
+	where := func(condition string, args ...any) {
+		conditions = append(conditions, condition)
+		rows.Args = append(rows.Args, args...)
+	}
+	if q.State != "" {
+		where("state = ?", string(q.State))
+	}
+	if len(q.Patterns) > 0 || q.Submitter != "" {
+		condition, args := visibleReviews(q)
+		where(condition, args...)
+	}
+	if !q.After.IsZero() {
+		where("(submitted_at, id) > (?, ?)", database.NewInstant(q.After), string(q.AfterID))
+	}
+	rows.Text = "SELECT " + reviewColumns + " FROM reviews"
+	if len(conditions) > 0 {
+		rows.Text += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	rows.Text += " ORDER BY submitted_at, id LIMIT ?"
+	rows.Args = append(rows.Args, q.Limit+1)
+	return rows
+}
+
+// visibleReviews returns the condition for reviews of servers that a pattern selects, or of the
+// submitter.
+func visibleReviews(q *registrystore.ReviewQuery) (string, []any) {
+	var either []string
+	var args []any
+	if q.Submitter != "" {
+		either, args = append(either, "submitter = ?"), append(args, q.Submitter)
+	}
+	for _, p := range q.Patterns {
+		prefix, wild := strings.CutSuffix(p.String(), "*")
+		switch {
+		case !wild:
+			either, args = append(either, "name = ?"), append(args, prefix)
+		case prefix == "":
+			return "true", nil
+		default:
+			either, args = append(either, "name >= ? AND name < ?"), append(args, prefix, successor(prefix))
+		}
+	}
+	return "(" + strings.Join(either, " OR ") + ")", args
+}
+
+// successor returns the least text that is greater than every text with a prefix of ASCII
+// characters.
+func successor(prefix string) string {
+	last := len(prefix) - 1
+	return prefix[:last] + string(rune(prefix[last]+1))
+}
+
+// collectReviews returns the reviews of rows, at most limit, until their documents have the given
+// number of bytes; 0 bytes for no maximum.
+func collectReviews(rows *sql.Rows, limit, bytes int) (p registrystore.ReviewPage, err error) {
+	size := 0
+	for rows.Next() {
+		if len(p.Reviews) == limit || bytes > 0 && size >= bytes {
+			p.More = true
+			return p, nil
+		}
+		var row reviewRow
+		if err := rows.Scan(row.fields()...); err != nil {
+			return registrystore.ReviewPage{}, err
+		}
+		r, err := row.toReview()
+		if err != nil {
+			return registrystore.ReviewPage{}, err
+		}
+		p.Reviews = append(p.Reviews, r)
+		size += len(r.Document)
+	}
+	return p, nil
+}
+
+// AddRule implements registrystore.Reviews.
+func (s *Reviews) AddRule(ctx context.Context, r review.Rule) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
+			string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt))
+		return err
+	})
+}
+
+// RemoveRule implements registrystore.Reviews.
+func (s *Reviews) RemoveRule(ctx context.Context, id review.RuleID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM review_rules WHERE id = ?", string(id))
+		if err == nil && removed == 0 {
+			return fault.New(fault.NotFound, "there is no rule with this id")
+		}
+		return err
+	})
+}
+
+// Rules implements registrystore.Reviews.
+func (s *Reviews) Rules(ctx context.Context) ([]review.Rule, error) {
+	q := database.Query{Text: "SELECT id, pattern, publisher, condition, created_at FROM review_rules ORDER BY created_at, id", Fixed: true}
+	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (all []review.Rule, err error) {
+		for rows.Next() {
+			var r review.Rule
+			var pattern, when string
+			var created database.Instant
+			if err := rows.Scan(&r.ID, &pattern, &r.Publisher, &when, &created); err != nil {
+				return nil, err
+			}
+			var problems [2]error
+			r.Pattern, problems[0] = registry.ParsePattern(pattern)
+			r.When, problems[1] = review.ParseWhen(when)
+			if err := errors.Join(problems[:]...); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			r.CreatedAt = created.Time
+			all = append(all, r)
+		}
+		return all, nil
+	})
+}
+
+// LastNotice implements registrystore.Reviews.
+func (s *Reviews) LastNotice(ctx context.Context, reviewer registry.Holder) (time.Time, error) {
+	q := database.Query{Text: "SELECT sent_at FROM review_notices WHERE reviewer = ?", Args: []any{string(reviewer)}}
+	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (time.Time, error) {
+		var at database.Instant
+		if !rows.Next() {
+			return time.Time{}, nil
+		}
+		err := rows.Scan(&at)
+		return at.Time, err
+	})
+}
+
+// RecordNotice implements registrystore.Reviews.
+func (s *Reviews) RecordNotice(ctx context.Context, reviewer registry.Holder, last, now time.Time) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		text, args := "UPDATE review_notices SET sent_at = ? WHERE reviewer = ? AND sent_at = ?",
+			[]any{database.NewInstant(now), string(reviewer), database.NewInstant(last)}
+		if last.IsZero() {
+			text, args = "INSERT INTO review_notices (reviewer, sent_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{string(reviewer), database.NewInstant(now)}
+		}
+		changed, err := s.db.ExecStatement(ctx, tx, text, args...)
+		if err == nil && changed == 0 {
+			return fault.New(fault.Conflict, "the reviewer was notified meanwhile")
+		}
+		return err
+	})
+}

@@ -1,0 +1,20 @@
+package registryrecords_test
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
+)
+
+func TestReviews(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			registrystoretest.RunReviews(t, func(t *testing.T) registrystoretest.ReviewStores {
+				db := open(t)
+				return registrystoretest.ReviewStores{Reviews: registryrecords.NewReviews(db.DB), Runner: db.DB}
+			})
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package reviewapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+)
+
+// listResponse is a page of reviews.
+type listResponse struct {
+	Reviews  []reviewResponse `json:"reviews"`
+	Metadata metadata         `json:"metadata"`
+}
+
+type metadata struct {
+	NextCursor string `json:"nextCursor,omitempty"`
+	Count      int    `json:"count"`
+}
+
+// reviewResponse is a review as the API shows it (contract C-12).
+type reviewResponse struct {
+	ID          string          `json:"id"`
+	ServerName  string          `json:"serverName"`
+	Version     string          `json:"version"`
+	State       string          `json:"state"`
+	Kind        string          `json:"kind"`
+	Document    json.RawMessage `json:"document"`
+	Replaces    json.RawMessage `json:"replaces"` // null if there is none
+	Diff        []difference    `json:"diff"`
+	Checks      []check         `json:"checks"`
+	SubmittedBy string          `json:"submittedBy"`
+	SubmittedAt string          `json:"submittedAt"`
+	Policy      *string         `json:"policy"`
+	DecidedBy   *string         `json:"decidedBy"`
+	DecidedAt   *string         `json:"decidedAt"`
+	Comment     *string         `json:"comment"`
+	Rule        *string         `json:"rule"`
+}
+
+type difference struct {
+	Path   string `json:"path"`
+	Before any    `json:"before"` // null if it is not there
+	After  any    `json:"after"`
+}
+
+type check struct {
+	RegistryType string `json:"registryType"`
+	Identifier   string `json:"identifier"`
+	State        string `json:"state"`
+	Message      string `json:"message"`
+}
+
+func newReviewResponse(s *reviews.Shown) reviewResponse {
+	r := reviewResponse{
+		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State), Kind: string(s.Kind),
+		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)), Checks: make([]check, len(s.Checks)),
+		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt), Policy: textOrNull(string(s.Submitter.Policy)),
+		DecidedBy: textOrNull(s.DecidedBy), Comment: textOrNull(s.Comment), Rule: textOrNull(string(s.Rule)),
+	}
+	for i, d := range s.Diff {
+		r.Diff[i] = difference(d)
+	}
+	for i, c := range s.Checks {
+		r.Checks[i] = check{c.RegistryType, c.Identifier, string(c.State), c.Message}
+	}
+	if !s.DecidedAt.IsZero() {
+		r.DecidedAt = textOrNull(formatTime(s.DecidedAt))
+	}
+	return r
+}
+
+// formatTime returns a time as the registry writes times (contract R-2).
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// textOrNull returns nil for the empty text.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newReviewRule(p process) *cobra.Command {
+	c := &cobra.Command{Use: "rule", Short: "Manage the rules that approve without a person"}
+	c.AddCommand(newReviewRuleAdd(p), newReviewRuleList(p), newReviewRuleRemove(p))
+	return c
+}
+
+func newReviewRuleAdd(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add --pattern PATTERN --when any|same-origins [--publisher ID]",
+		Short: "Approve without a person what a condition holds for",
+		Long: "Add a rule. It applies to what is published from now on.\n\n" +
+			"Conditions:\n" +
+			"  any           everything\n" +
+			"  same-origins  a version of the server is listed that has each package (by its\n" +
+			"                registry type, registry base URL and identifier), the scheme and\n" +
+			"                host of each remote, and the repository of the new document",
+		Example: "  tollgate review rule add --pattern 'com.example/*' --when same-origins",
+		Args:    cobra.NoArgs,
+	}
+	var d reviews.RuleDraft
+	flags := c.Flags()
+	flags.StringVar(&d.Pattern, "pattern", "", "servers: a name, a prefix that ends in *, or *")
+	flags.StringVar(&d.When, "when", "", "condition: any or same-origins")
+	flags.StringVar(&d.Publisher, "publisher", "", "only what this person (a user id) or the publisher with this policy (an ID) submits; default: all")
+	requireFlags(c, "pattern", "when")
+	completeValues(c, "when", string(review.Any), string(review.SameOrigins))
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			added, err := op.Reviews.AddRule(c.Context(), d)
+			if err != nil {
+				return err
+			}
+			return printRules(p, o, []review.Rule{added})
+		})
+	}
+	return c
+}
+
+func newReviewRuleList(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the rules that approve without a person",
+		Example: "  tollgate review rule list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := addOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Reviews.Rules(c.Context())
+			if err != nil {
+				return err
+			}
+			return printRules(p, o, list)
+		})
+	}
+	return c
+}
+
+func newReviewRuleRemove(p process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a rule; what it has approved stays listed",
+		Example: "  tollgate review rule remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			return op.Reviews.RemoveRule(c.Context(), review.RuleID(strings.ToLower(args[0])))
+		})
+	}
+	return c
+}
+
+// ruleRow is a rule in the output of commands.
+type ruleRow struct {
+	ID        string `json:"id"                  column:"ID"`
+	Pattern   string `json:"pattern"             column:"PATTERN"`
+	When      string `json:"when"                column:"WHEN"`
+	Publisher string `json:"publisher,omitempty" column:"PUBLISHER"`
+	CreatedAt string `json:"createdAt"           column:"CREATED"`
+}
+
+func printRules(p process, o *output, list []review.Rule) error {
+	rows := make([]ruleRow, 0, len(list))
+	for _, r := range list {
+		rows = append(rows, ruleRow{string(r.ID), r.Pattern.String(), string(r.When), r.Publisher, formatOptionalTime(r.CreatedAt)})
+	}
+	return o.printResult(p.stdout, listTable(rows))
+}

@@ -1,0 +1,232 @@
+package publish
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// actApprove is the name of the approval by a rule in the audit log (contract R-38).
+const actApprove = "approve"
+
+// Outcome is what became of a document.
+type Outcome struct {
+	registry.Record
+
+	// Pending is the review that the document waits for; empty if the document is served.
+	Pending review.ID
+}
+
+// submission is a document that keeps all rules of documents.
+type submission struct {
+	document  registry.Document
+	checks    []review.Check
+	replaces  bool      // by Replace; else by Publish
+	condition Condition // optional
+}
+
+// commitDocument stores a document together with its audit act, or neither. Other changes of the
+// server wait until then. With review, the document waits for a person unless a rule approves it.
+func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s submission) (Outcome, error) {
+	var outcome Outcome
+	name, version := s.document.Name(), s.document.Version()
+	err := p.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		releases, err := p.ports.Writer.Lock(ctx, name)
+		if err != nil {
+			return err
+		}
+		waiting, err := p.findPending(ctx, name, version)
+		if err != nil {
+			return err
+		}
+		lineage, now := registry.NewLineage(name, releases), p.ports.Clock.Now()
+		release, kind, refusal := s.decide(lineage, waiting, now)
+		if err := p.checkRefusal(ctx, change{name, version, s.condition}, refusal); err != nil {
+			return err
+		}
+		outcome = Outcome{Record: registry.Record{Release: release, Document: s.document.Bytes()}}
+		recorded := *act
+		r, err := p.submit(ctx, act.Caller, s, kind, now)
+		if err != nil {
+			return err
+		}
+		if err := p.supersede(ctx, waiting, now); err != nil {
+			return err
+		}
+		if r != nil && r.State == review.Pending {
+			recorded.Review, outcome.Pending = r.ID, r.ID
+			outcome.Release = pendingRelease(releases, release)
+			if err := p.ports.Writer.CheckRemotes(ctx, name, s.document.Remotes()); err != nil {
+				return err
+			}
+		} else if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, &s.document)); err != nil {
+			return err
+		}
+		return p.recordSubmission(ctx, recorded, r)
+	})
+	return outcome, err
+}
+
+// recordSubmission stores the review of a submission, if there is one, and the acts.
+func (p *Publisher) recordSubmission(ctx context.Context, act authority.Act, r *review.Review) error {
+	if r != nil {
+		if err := p.ports.Reviews.Add(ctx, *r, p.config.PendingMax); err != nil {
+			return err
+		}
+	}
+	if err := p.ports.Authority.Record(ctx, act); err != nil || r == nil || r.Rule == "" {
+		return err
+	}
+	return p.ports.Authority.Record(ctx, authority.Act{
+		Caller: act.Caller, Action: actApprove, ServerName: act.ServerName, Version: act.Version, Review: r.ID, Rule: r.Rule,
+	})
+}
+
+// decide changes the lineage as the submission would if it needed no review, and returns the release
+// of its version. waiting is the pending review of the version; nil without one.
+func (s *submission) decide(l *registry.Lineage, waiting *review.Review, now time.Time) (registry.Release, review.Kind, error) {
+	version := s.document.Version()
+	// A document that was never served is replaced by another one that was never served.
+	if s.replaces && (waiting == nil || l.Has(version)) {
+		r, err := l.Replace(version, now)
+		return r, review.Replacement, err
+	}
+	kind := review.NewVersion
+	if l.IsEmpty() {
+		kind = review.NewServer
+	}
+	r, err := l.Publish(version, now)
+	return r, kind, err
+}
+
+// pendingRelease returns the release of a document that is not served: the present one of its
+// version, or that of a new version, which is not the latest.
+func pendingRelease(releases []registry.Release, decided registry.Release) registry.Release {
+	for _, r := range releases {
+		if r.Version == decided.Version {
+			return r
+		}
+	}
+	decided.Latest = false
+	return decided
+}
+
+// submit returns the review of a submission, which a rule may have approved; nil if documents need
+// no review.
+func (p *Publisher) submit(ctx context.Context, c authority.Caller, s submission, kind review.Kind, now time.Time) (*review.Review, error) {
+	if !p.config.Review {
+		return nil, nil
+	}
+	by, err := p.submitter(ctx, c, s.document.Name())
+	if err != nil {
+		return nil, err
+	}
+	r := review.Review{
+		ID: secrets.NewUUID[review.ID](p.ports.Entropy), Name: s.document.Name(), Version: s.document.Version(),
+		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
+		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
+	}
+	rules, err := p.ports.Reviews.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rule, err := review.FirstRule(rules, r.Name, by, func() (bool, error) { return p.isWithinOrigins(ctx, s.document) })
+	if err != nil || rule == "" {
+		return &r, err
+	}
+	if r, err = r.ApproveByRule(rule, now); err == nil {
+		r.Replaced, err = reviews.Compared(ctx, p.ports.Reader, r)
+	}
+	return &r, err
+}
+
+// submitter returns the caller as the submitter of a document of a server.
+func (p *Publisher) submitter(ctx context.Context, c authority.Caller, name registry.Name) (review.Submitter, error) {
+	if c.Publisher == nil {
+		return review.Submitter{Key: c.UserID}, nil
+	}
+	by := review.Submitter{Key: string(c.Publisher.Method) + ":" + c.Publisher.Subject}
+	var ids []publisher.PolicyID
+	for _, permission := range c.Publisher.Permissions {
+		if permission.Policy != "" && permission.Allows(publisher.Publish, name) {
+			ids = append(ids, permission.Policy)
+		}
+	}
+	if len(ids) == 0 {
+		return by, nil
+	}
+	by.Policy = ids[0]
+	var err error
+	by.Makers, err = p.ports.Policies.Makers(ctx, ids)
+	return by, err
+}
+
+// isWithinOrigins reports whether the origins of a document are within those of one version of its
+// server that is not deleted.
+func (p *Publisher) isWithinOrigins(ctx context.Context, doc registry.Document) (bool, error) {
+	origins, err := review.ReadOrigins(doc.Bytes())
+	if err != nil {
+		return false, err
+	}
+	latest, err := p.ports.Reader.Latest(ctx, doc.Name(), false)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if approved, err := review.ReadOrigins(latest.Document); err == nil && origins.Within(approved) {
+		return true, nil
+	}
+	history, err := browse.AllVersions(ctx, p.ports.Reader, doc.Name(), false)
+	if err != nil {
+		return false, err
+	}
+	return history.Any(ctx, func(r registry.Record) bool {
+		approved, err := review.ReadOrigins(r.Document)
+		return err == nil && origins.Within(approved)
+	})
+}
+
+// findPending returns the pending review of a version; nil without one.
+func (p *Publisher) findPending(ctx context.Context, name registry.Name, version registry.Version) (*review.Review, error) {
+	r, err := p.ports.Reviews.PendingOf(ctx, name, version)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return &r, err
+}
+
+// supersede ends the pending review of a version, if there is one.
+func (p *Publisher) supersede(ctx context.Context, waiting *review.Review, now time.Time) error {
+	if waiting == nil {
+		return nil
+	}
+	r, err := waiting.Supersede(now)
+	if err != nil {
+		return err
+	}
+	if r.Replaced, err = reviews.Compared(ctx, p.ports.Reader, r); err != nil {
+		return err
+	}
+	return p.ports.Reviews.Decide(ctx, r)
+}
+
+// requirePending returns fault.NotFound unless a document of the version, which is not served, waits
+// for review.
+func (p *Publisher) requirePending(ctx context.Context, name registry.Name, version registry.Version) error {
+	waiting, err := p.findPending(ctx, name, version)
+	if err == nil && (waiting == nil || waiting.Kind == review.Replacement) {
+		return errNotFound()
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+// Package refusal records in the audit log that a change of the registry was refused
+// (contract R-38).
+package refusal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// MaxReason is the greatest length of a reason in the audit log, in characters.
+const MaxReason = 1000
+
+// Record records that the act was refused, and returns the cause. It returns nil without a cause.
+// The record is made even if the caller has cancelled the request. If it cannot be made, its error
+// is returned instead, because every refusal must be recorded.
+func Record(ctx context.Context, a authority.Authority, act authority.Act, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	act.Reason, act.Warning = PublicReason(cause), ""
+	err := a.Record(context.WithoutCancel(ctx), act)
+	switch kind := fault.KindOf(cause); {
+	case err == nil, kind == fault.Internal, kind == fault.Unavailable:
+		return cause
+	default:
+		return fmt.Errorf("record a refused %s: %w", act.Action, err)
+	}
+}
+
+// PublicReason returns the reason of a refusal without internal errors, cut to MaxReason characters
+// and an ellipsis.
+func PublicReason(cause error) string {
+	reason := fault.PublicMessage(cause)
+	if runes := []rune(reason); len(runes) > MaxReason {
+		return string(runes[:MaxReason]) + "…"
+	}
+	return reason
+}

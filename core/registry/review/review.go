@@ -1,0 +1,197 @@
+// Package review has the rules by which a registry lists only what a second person has approved
+// (contract C-10 to C-19): the states of a review, who may decide it, the rules that approve
+// without a person, and the difference between two documents. It does no I/O.
+package review
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+)
+
+// MaxComment is the greatest length of a comment, in characters.
+const MaxComment = 2000
+
+// Operator is the decider of operator commands.
+const Operator = "operator"
+
+// ID identifies a review; it is a UUID in lower case.
+type ID string
+
+// State is the state of a review.
+type State string
+
+// The states. Only a pending review changes.
+const (
+	Pending    State = "pending"
+	Approved   State = "approved"
+	Rejected   State = "rejected"
+	Superseded State = "superseded" // another document of the version was submitted meanwhile
+)
+
+// ParseState returns the state with the given name. It returns fault.Invalid for any other text.
+func ParseState(s string) (State, error) {
+	switch state := State(s); state {
+	case Pending, Approved, Rejected, Superseded:
+		return state, nil
+	}
+	return "", fault.New(fault.Invalid, "state must be pending, approved, rejected or superseded")
+}
+
+// Kind says what a review adds to the registry.
+type Kind string
+
+// The kinds.
+const (
+	NewServer   Kind = "new-server"
+	NewVersion  Kind = "new-version"
+	Replacement Kind = "replacement" // of the document of a version that is served
+)
+
+// CheckState is the outcome of the check of one package.
+type CheckState string
+
+// The outcomes.
+const (
+	CheckPassed  CheckState = "passed"
+	CheckFailed  CheckState = "failed"
+	CheckSkipped CheckState = "skipped" // it could not be made
+)
+
+// Check is the check of one package of a document (contract R-56).
+type Check struct {
+	RegistryType string
+	Identifier   string
+	State        CheckState
+	Message      string // empty if it passed
+}
+
+// Submitter is who submitted a document.
+type Submitter struct {
+	// Key identifies the submitter: the user id of a person, or what a publisher has proved.
+	Key string
+	// Policy is the policy by which a publisher submitted; empty for a person, and for a proof that
+	// depends on no policy.
+	Policy publisher.PolicyID
+	// Makers are the people who created the policies by which a publisher submitted.
+	Makers []registry.Holder
+}
+
+// People returns the people who are responsible for the document: its submitter, or the makers of
+// the policies.
+func (s Submitter) People() []registry.Holder {
+	if s.Policy != "" || len(s.Makers) > 0 {
+		return s.Makers
+	}
+	return []registry.Holder{registry.Holder(s.Key)}
+}
+
+// Review is a document that was submitted, and what was decided about it.
+type Review struct {
+	ID       ID
+	Name     registry.Name
+	Version  registry.Version
+	State    State
+	Kind     Kind
+	Document []byte // compact JSON
+	// Replaced is the document that Document was compared with when the review was decided; nil
+	// before, and if there was none.
+	Replaced []byte
+	Checks   []Check // none while packages are not checked
+
+	Submitter   Submitter
+	SubmittedAt time.Time
+	DecidedBy   string // user id, Operator, or empty if no person decided
+	DecidedAt   time.Time
+	Comment     string
+	Rule        RuleID // that approved it; empty if none did
+}
+
+// event is what happens to a review.
+type event uint8
+
+const (
+	approve event = iota
+	reject
+	supersede
+)
+
+// transitions are all transitions of reviews. An event without one is refused.
+func transitions() map[State]map[event]State {
+	return map[State]map[event]State{
+		Pending: {approve: Approved, reject: Rejected, supersede: Superseded},
+	}
+}
+
+// transition returns the review after an event, or fault.Conflict if its state does not allow the
+// event.
+func (r Review) transition(e event, now time.Time) (Review, error) {
+	next, ok := transitions()[r.State][e]
+	if !ok {
+		return Review{}, fault.Newf(fault.Conflict, "the review is not pending any more: it is %s", r.State)
+	}
+	r.State, r.DecidedAt = next, now.UTC().Truncate(time.Microsecond)
+	return r, nil
+}
+
+// Supersede returns the review after another document of its version was submitted. It returns
+// fault.Conflict if the review is not pending.
+func (r Review) Supersede(now time.Time) (Review, error) { return r.transition(supersede, now) }
+
+// Decision is what a person decides about a review.
+type Decision struct {
+	Approve bool
+	By      string // user id or Operator
+	Comment string // ParseComment
+	At      time.Time
+}
+
+// Decide returns the review after a decision. It returns fault.Conflict if the review is not
+// pending, and fault.Forbidden if the decider has submitted the document, also through a policy.
+func (r Review) Decide(d Decision) (Review, error) {
+	e := reject
+	if d.Approve {
+		e = approve
+	}
+	decided, err := r.transition(e, d.At)
+	if err != nil {
+		return Review{}, err
+	}
+	if r.IsOwn(registry.Holder(d.By)) {
+		return Review{}, fault.New(fault.Forbidden, "you cannot decide about what you submitted yourself, or through a policy that you created")
+	}
+	decided.DecidedBy, decided.Comment = d.By, d.Comment
+	return decided, nil
+}
+
+// ApproveByRule returns the review after a rule has approved it. It returns fault.Conflict if the
+// review is not pending.
+func (r Review) ApproveByRule(id RuleID, now time.Time) (Review, error) {
+	approved, err := r.transition(approve, now)
+	approved.Rule = id
+	return approved, err
+}
+
+// IsOwn reports whether a person has submitted the document, or created a policy by which it was
+// submitted.
+func (r Review) IsOwn(person registry.Holder) bool {
+	return r.Submitter.Key == string(person) || slices.Contains(r.Submitter.Makers, person)
+}
+
+// ParseComment returns a comment. It returns fault.Invalid if it is too long, has a NUL or is not
+// UTF-8, or if it is empty and required.
+func ParseComment(s string, required bool) (string, error) {
+	switch {
+	case s == "" && required:
+		return "", fault.New(fault.Invalid, "comment is required: say why, for the publisher")
+	case !registry.IsText(s):
+		return "", fault.New(fault.Invalid, "comment must be text without NUL")
+	case utf8.RuneCountInString(s) > MaxComment:
+		return "", fault.Newf(fault.Invalid, "comment must have at most %d characters", MaxComment)
+	}
+	return s, nil
+}

@@ -1,0 +1,120 @@
+package reviews
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// pageBytes limits the documents of a page, with those that they are compared with: it ends early,
+// with the review that reaches this number of bytes.
+const pageBytes = 4 << 20
+
+// Query has the parameters of a list, as they were sent. An empty parameter counts as absent.
+type Query struct {
+	State  string // pending by default
+	Cursor string
+	Limit  string // 1 to 100, 30 by default
+}
+
+// Page is a page of reviews, the oldest submission first.
+type Page struct {
+	Reviews    []Shown
+	NextCursor string // empty on the last page
+}
+
+// position is the end of a page. It is the content of a cursor.
+type position struct {
+	state review.State
+	at    time.Time
+	id    review.ID
+}
+
+// cursorKind begins the content of cursors of reviews, so that no other listing accepts them.
+const cursorKind = "reviews"
+
+func (p position) encode() []byte {
+	return []byte(strings.Join([]string{cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id)}, "\n"))
+}
+
+// parsePosition returns the position in the content of a cursor, or page.UnknownCursor.
+func parsePosition(content []byte) (position, error) {
+	parts := strings.Split(string(content), "\n")
+	if len(parts) != 4 || parts[0] != cursorKind {
+		return position{}, page.UnknownCursor()
+	}
+	micros, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil {
+		return position{}, page.UnknownCursor()
+	}
+	return position{review.State(parts[1]), time.UnixMicro(micros).UTC(), review.ID(parts[3])}, nil
+}
+
+// startPosition returns where the page of a query begins. A state that the query omits is that of
+// its cursor.
+func (o *Operator) startPosition(q Query) (position, error) {
+	state := review.Pending
+	if q.State != "" {
+		var err error
+		if state, err = review.ParseState(q.State); err != nil {
+			return position{}, err
+		}
+	}
+	if q.Cursor == "" {
+		return position{state: state}, nil
+	}
+	content, err := o.ports.Cursors.Open(q.Cursor)
+	if err != nil {
+		return position{}, err
+	}
+	p, err := parsePosition(content)
+	if err == nil && q.State != "" && p.state != state {
+		err = fault.New(fault.Invalid, "state must be the one that the cursor was made with; leave it out, or start without a cursor")
+	}
+	return p, err
+}
+
+// list returns a page of the reviews that a query selects. narrow restricts it to those that the
+// caller may see.
+func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
+	limit, err := browse.ParseLimit(q.Limit)
+	if err != nil {
+		return Page{}, err
+	}
+	from, err := o.startPosition(q)
+	if err != nil {
+		return Page{}, err
+	}
+	selection := registrystore.ReviewQuery{State: from.state, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
+	narrow(&selection)
+	found, err := o.ports.Reviews.List(ctx, selection)
+	if err != nil {
+		return Page{}, err
+	}
+	p := Page{Reviews: make([]Shown, 0, len(found.Reviews))}
+	more, size := found.More, 0
+	for _, r := range found.Reviews {
+		if size >= pageBytes {
+			more = true
+			break
+		}
+		shown, err := o.show(ctx, r)
+		if err != nil {
+			return Page{}, err
+		}
+		p.Reviews = append(p.Reviews, shown)
+		size += len(shown.Document) + len(shown.Replaces)
+	}
+	if more {
+		last := p.Reviews[len(p.Reviews)-1]
+		p.NextCursor = o.ports.Cursors.Seal(position{from.state, last.SubmittedAt, last.ID}.encode())
+	}
+	return p, nil
+}

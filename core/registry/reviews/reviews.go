@@ -1,0 +1,199 @@
+// Package reviews holds the use cases of people and operators who decide what is listed: they read
+// what was submitted, approve or reject it, and make rules that approve without a person (contract
+// C-10 to C-19). Package review has the rules, package publish submits.
+package reviews
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// The names of actions in the audit log (contract R-38).
+const (
+	actApprove = "approve"
+	actReject  = "reject"
+)
+
+// Shown is a review with what it is compared with.
+type Shown struct {
+	review.Review
+
+	// Replaces is the document that a replacement replaces, or the latest one that a new version
+	// follows; nil if there is none.
+	Replaces []byte
+	Diff     []review.Difference // between Replaces and the document
+}
+
+// OperatorPorts are the dependencies of an Operator. All fields are required.
+type OperatorPorts struct {
+	Transactions transaction.Runner
+	Reviews      registrystore.Reviews
+	Reader       registrystore.ServerReader
+	Writer       registrystore.ServerWriter
+	Recorder     authority.Recorder
+	Cursors      *page.Sealer
+	Clock        clock.Clock
+	Entropy      secrets.Entropy
+}
+
+// Operator reads and decides reviews, and keeps the rules, for operator commands. It is safe for
+// concurrent use.
+type Operator struct{ ports OperatorPorts }
+
+// NewOperator returns an operator.
+func NewOperator(p OperatorPorts) *Operator { return &Operator{p} }
+
+// List returns a page of all reviews in a state.
+func (o *Operator) List(ctx context.Context, q Query) (Page, error) {
+	return o.list(ctx, q, func(*registrystore.ReviewQuery) {})
+}
+
+// Get returns a review, or fault.NotFound.
+func (o *Operator) Get(ctx context.Context, id review.ID) (Shown, error) {
+	r, err := o.find(ctx, id)
+	if err != nil {
+		return Shown{}, err
+	}
+	return o.show(ctx, r)
+}
+
+// Approve approves a pending review, so that its document is served. It returns fault.NotFound,
+// fault.Conflict when it is not pending any more or when another server has one of its remote URLs
+// now, and fault.Invalid for a comment that is too long.
+func (o *Operator) Approve(ctx context.Context, id review.ID, comment string) (Shown, error) {
+	return o.decideAsOperator(ctx, id, true, comment)
+}
+
+// Reject rejects a pending review. Errors as of Approve; a comment is required.
+func (o *Operator) Reject(ctx context.Context, id review.ID, comment string) (Shown, error) {
+	return o.decideAsOperator(ctx, id, false, comment)
+}
+
+func (o *Operator) decideAsOperator(ctx context.Context, id review.ID, approve bool, comment string) (Shown, error) {
+	comment, err := review.ParseComment(comment, !approve)
+	if err != nil {
+		return Shown{}, err
+	}
+	d := review.Decision{Approve: approve, By: review.Operator, Comment: comment}
+	return o.decide(ctx, id, d, func(ctx context.Context, r review.Review) error {
+		return o.ports.Recorder.RecordChanges(ctx, authority.ReviewDecision{
+			Review: r.ID, ServerName: r.Name.String(), Version: r.Version.String(), Approved: approve,
+		})
+	})
+}
+
+// find returns a review, or fault.NotFound with a sentence for the caller.
+func (o *Operator) find(ctx context.Context, id review.ID) (review.Review, error) {
+	r, err := o.ports.Reviews.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return review.Review{}, fault.New(fault.NotFound, "there is no review with this id")
+	}
+	return r, err
+}
+
+// decide stores a decision, together with what it changes in the registry and its record in the
+// audit log. Other changes of the server wait until then, so that each review is decided once.
+func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, record func(context.Context, review.Review) error) (Shown, error) {
+	var decided review.Review
+	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		r, err := o.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		releases, err := o.ports.Writer.Lock(ctx, r.Name)
+		if err != nil {
+			return err
+		}
+		if r, err = o.find(ctx, id); err != nil { // as the last writer left it
+			return err
+		}
+		d.At = o.ports.Clock.Now()
+		if decided, err = r.Decide(d); err != nil {
+			return err
+		}
+		if decided.Replaced, err = Compared(ctx, o.ports.Reader, r); err != nil {
+			return err
+		}
+		if d.Approve {
+			if err := o.serve(ctx, registry.NewLineage(r.Name, releases), r, d); err != nil {
+				return err
+			}
+		}
+		if err := o.ports.Reviews.Decide(ctx, decided); err != nil {
+			return err
+		}
+		return record(ctx, decided)
+	})
+	if err != nil {
+		return Shown{}, err
+	}
+	return o.show(ctx, decided)
+}
+
+// serve stores the document of an approved review.
+func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) error {
+	draft, err := registry.ParseDraft(r.Document)
+	if err != nil {
+		return err
+	}
+	// The document kept all rules when it was submitted; a later version of the program may have
+	// more of them.
+	doc, err := draft.ImportedDocument()
+	if err != nil {
+		return err
+	}
+	if r.Kind == review.Replacement {
+		_, err = l.Replace(r.Version, d.At)
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
+		}
+	} else {
+		_, err = l.Publish(r.Version, d.At)
+	}
+	if err != nil {
+		return err
+	}
+	return o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, &doc))
+}
+
+// show returns a review with what it is compared with: what is served now, or what was when it was
+// decided.
+func (o *Operator) show(ctx context.Context, r review.Review) (Shown, error) {
+	s := Shown{Review: r, Replaces: r.Replaced}
+	var err error
+	if r.State == review.Pending {
+		if s.Replaces, err = Compared(ctx, o.ports.Reader, r); err != nil {
+			return Shown{}, err
+		}
+	}
+	s.Diff, err = review.Diff(s.Replaces, r.Document)
+	return s, err
+}
+
+// Compared returns the document with which a pending review is compared: the one that a replacement
+// replaces, or the latest one that a new version follows; nil if there is none.
+func Compared(ctx context.Context, servers registrystore.ServerReader, r review.Review) ([]byte, error) {
+	var record registry.Record
+	var err error
+	switch r.Kind {
+	case review.NewServer:
+		return nil, nil
+	case review.Replacement:
+		record, err = servers.Version(ctx, r.Name, r.Version, true)
+	default:
+		record, err = servers.Latest(ctx, r.Name, true)
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return record.Document, err
+}

@@ -1,0 +1,64 @@
+package registrystore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+)
+
+// Reviews stores the documents that were submitted for review, the rules that approve them without
+// a person, and when reviewers were notified. Its methods join the transaction that the context
+// carries. A change is visible to the next call on every instance. Times are kept in UTC with
+// microseconds.
+type Reviews interface {
+	// Add stores a review. It returns fault.Conflict if it is pending and its version has a pending
+	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones;
+	// parallel calls never exceed the limit. It must be called inside a transaction, which must end
+	// with the error after one.
+	Add(ctx context.Context, r review.Review, limit int) error
+	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule. It
+	// returns fault.Conflict if the stored one is not pending, or is missing.
+	Decide(ctx context.Context, r review.Review) error
+	// Get returns a review, or fault.NotFound.
+	Get(ctx context.Context, id review.ID) (review.Review, error)
+	// PendingOf returns the pending review of a version, or fault.NotFound.
+	PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error)
+	// List returns a page of the reviews that a query selects, the oldest submission first, and of
+	// equal times by ID.
+	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
+
+	// AddRule stores a rule.
+	AddRule(ctx context.Context, r review.Rule) error
+	// RemoveRule removes a rule, or returns fault.NotFound.
+	RemoveRule(ctx context.Context, id review.RuleID) error
+	// Rules returns all rules, the oldest first, and of equal times by ID.
+	Rules(ctx context.Context) ([]review.Rule, error)
+
+	// LastNotice returns when a reviewer was last notified of pending reviews; the zero time if never.
+	LastNotice(ctx context.Context, reviewer registry.Holder) (time.Time, error)
+	// RecordNotice stores that a reviewer is notified now. It returns fault.Conflict if the last time
+	// is not last any more. Of parallel calls, one succeeds.
+	RecordNotice(ctx context.Context, reviewer registry.Holder, last, now time.Time) error
+}
+
+// ReviewQuery selects a page of reviews. Zero fields do not narrow it.
+type ReviewQuery struct {
+	State review.State
+	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
+	// one submitter (review.Submitter.Key). With both, a review needs one of the two.
+	Patterns  []registry.Pattern
+	Submitter string
+	// After and AfterID are the end of the page before.
+	After   time.Time
+	AfterID review.ID
+	Limit   int // maximum number of reviews, at least 1
+	Bytes   int // maximum size of the documents, which the last one may exceed; 0 for no maximum
+}
+
+// ReviewPage is a part of a list of reviews. It has at least one if the query selects any.
+type ReviewPage struct {
+	Reviews []review.Review
+	More    bool // there are reviews after the page
+}
