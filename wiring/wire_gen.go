@@ -354,6 +354,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	runner := recheck.New(recheckConfig, recheckPorts)
 	registryrecordsReviews := registryrecords.NewReviews(db)
+	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
@@ -381,6 +382,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: transactions,
 		Reviews:      registryrecordsReviews,
+		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
 		Recorder:     recorder,
@@ -398,9 +400,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	reviewsService := reviews.New(reviewsPersonPorts)
 	reviewapiAPI := reviewapi.New(reviewsService)
+	reviewNotices := registryrecords.NewReviewNotices(db)
 	reminder := eventlog.NewReminder(log)
 	reminderPorts := reviews.ReminderPorts{
 		Reviews:  registryrecordsReviews,
+		Notices:  reviewNotices,
 		Grants:   grants,
 		Notifier: reviewNotifier,
 		Clock:    clock,
@@ -425,6 +429,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:       grants,
 		Policies:     checker,
 		Reviews:      registryrecordsReviews,
+		Rules:        reviewRules,
 		Authority:    authority,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
@@ -922,6 +927,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	policiesOperator := policies.NewOperator(policiesConfig, operatorPorts)
 	registryrecordsReviews := registryrecords.NewReviews(db)
+	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	sealer, err := newCursorSealer(rootSecret)
@@ -932,6 +938,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: runner,
 		Reviews:      registryrecordsReviews,
+		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
 		Recorder:     recorder,

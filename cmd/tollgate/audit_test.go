@@ -94,7 +94,7 @@ func TestTimes(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for want, line := range map[string][]string{
 		"table json jsonl":                {"audit", "search", "--output", ""},
-		"publish edit review":                    {"grant", "add", "--action", ""},
+		"publish edit review":             {"grant", "add", "--action", ""},
 		"":                                {"user", "lock", "--email", ""},
 		"registry auth methods ratelimit": {"serve", "--only", ""},
 	} {

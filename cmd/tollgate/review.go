@@ -93,7 +93,10 @@ func newReviewApprove(p process) *cobra.Command {
 				return approveAll(c, p, o, op, *comment)
 			}
 			shown, err := op.Reviews.Approve(c.Context(), readReviewID(args[0]), *comment)
-			return printReview(p, o, op, c, shown, err)
+			if err != nil {
+				return err
+			}
+			return o.printResult(p.stdout, listTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
 		})
 	}
 	return c
@@ -135,21 +138,16 @@ func newReviewReject(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			shown, err := op.Reviews.Reject(c.Context(), readReviewID(args[0]), *comment)
-			return printReview(p, o, op, c, shown, err)
+			if err != nil {
+				return err
+			}
+			return o.printResult(p.stdout, listTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
 		})
 	}
 	return c
 }
 
 func readReviewID(s string) review.ID { return review.ID(strings.ToLower(s)) }
-
-// printReview prints a decided review, or returns err.
-func printReview(p process, o *output, op *wiring.Operator, c *cobra.Command, shown reviews.Shown, err error) error {
-	if err != nil {
-		return err
-	}
-	return o.printResult(p.stdout, listTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
-}
 
 // reviewRow is a review in the output of commands.
 type reviewRow struct {

@@ -8,10 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
-// Reviews stores the documents that were submitted for review, the rules that approve them without
-// a person, and when reviewers were notified. Its methods join the transaction that the context
-// carries. A change is visible to the next call on every instance. Times are kept in UTC with
-// microseconds.
+// Reviews stores the documents that were submitted for review. Its methods join the transaction that
+// the context carries. A change is visible to the next call on every instance. Times are kept in UTC
+// with microseconds.
 type Reviews interface {
 	// Add stores a review. It returns fault.Conflict if it is pending and its version has a pending
 	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones;
@@ -28,19 +27,26 @@ type Reviews interface {
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
+}
 
-	// AddRule stores a rule.
-	AddRule(ctx context.Context, r review.Rule) error
-	// RemoveRule removes a rule, or returns fault.NotFound.
-	RemoveRule(ctx context.Context, id review.RuleID) error
-	// Rules returns all rules, the oldest first, and of equal times by ID.
-	Rules(ctx context.Context) ([]review.Rule, error)
+// ReviewRules stores the rules that approve without a person. Its methods join the transaction that
+// the context carries. A change is visible to the next call on every instance.
+type ReviewRules interface {
+	// Add stores a rule.
+	Add(ctx context.Context, r review.Rule) error
+	// Remove removes a rule, or returns fault.NotFound.
+	Remove(ctx context.Context, id review.RuleID) error
+	// All returns all rules, the oldest first, and of equal times by ID.
+	All(ctx context.Context) ([]review.Rule, error)
+}
 
-	// LastNotice returns when a reviewer was last notified of pending reviews; the zero time if never.
-	LastNotice(ctx context.Context, reviewer registry.Holder) (time.Time, error)
-	// RecordNotice stores that a reviewer is notified now. It returns fault.Conflict if the last time
-	// is not last any more. Of parallel calls, one succeeds.
-	RecordNotice(ctx context.Context, reviewer registry.Holder, last, now time.Time) error
+// ReviewNotices stores when reviewers were notified of pending reviews.
+type ReviewNotices interface {
+	// Last returns when a reviewer was last notified; the zero time if never.
+	Last(ctx context.Context, reviewer registry.Holder) (time.Time, error)
+	// Record stores that a reviewer is notified now. It returns fault.Conflict if the last time is
+	// not last any more. Of parallel calls, one succeeds.
+	Record(ctx context.Context, reviewer registry.Holder, last, now time.Time) error
 }
 
 // ReviewQuery selects a page of reviews. Zero fields do not narrow it.

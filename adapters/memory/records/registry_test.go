@@ -46,6 +46,6 @@ func TestMethods(t *testing.T) {
 func TestReviews(t *testing.T) {
 	registrystoretest.RunReviews(t, func(*testing.T) registrystoretest.ReviewStores {
 		db := records.New()
-		return registrystoretest.ReviewStores{Reviews: records.NewReviews(db), Runner: db}
+		return registrystoretest.ReviewStores{Reviews: records.NewReviews(db), Rules: records.NewReviewRules(db), Notices: records.NewReviewNotices(db), Runner: db}
 	})
 }

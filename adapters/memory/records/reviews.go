@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -130,60 +129,6 @@ func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 		}
 	}
 	return q.After.IsZero() || cmp.Or(r.SubmittedAt.Compare(q.After), cmp.Compare(r.ID, q.AfterID)) > 0
-}
-
-// AddRule implements [registrystore.Reviews].
-func (s *Reviews) AddRule(ctx context.Context, r review.Rule) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		r.CreatedAt = truncateToMicroseconds(r.CreatedAt)
-		t.registry.rules[r.ID] = r
-		return nil
-	})
-}
-
-// RemoveRule implements [registrystore.Reviews].
-func (s *Reviews) RemoveRule(ctx context.Context, id review.RuleID) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.registry.rules[id]; !ok {
-			return fault.New(fault.NotFound, "there is no rule with this id")
-		}
-		delete(t.registry.rules, id)
-		return nil
-	})
-}
-
-// Rules implements [registrystore.Reviews].
-func (s *Reviews) Rules(ctx context.Context) (all []review.Rule, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for _, r := range t.registry.rules {
-			all = append(all, r)
-		}
-		return nil
-	})
-	slices.SortFunc(all, func(a, b review.Rule) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return all, err
-}
-
-// LastNotice implements [registrystore.Reviews].
-func (s *Reviews) LastNotice(ctx context.Context, reviewer registry.Holder) (last time.Time, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		last = t.registry.notices[reviewer]
-		return nil
-	})
-	return last, err
-}
-
-// RecordNotice implements [registrystore.Reviews].
-func (s *Reviews) RecordNotice(ctx context.Context, reviewer registry.Holder, last, now time.Time) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if !t.registry.notices[reviewer].Equal(truncateToMicroseconds(last)) {
-			return fault.New(fault.Conflict, "the reviewer was notified meanwhile")
-		}
-		t.registry.notices[reviewer] = truncateToMicroseconds(now)
-		return nil
-	})
 }
 
 // copyReview returns a review that shares no memory with r, as it comes back from a database.

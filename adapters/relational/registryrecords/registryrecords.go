@@ -17,4 +17,6 @@ var Set = wire.NewSet(
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
 	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
 	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
+	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),
+	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
 )

@@ -13,7 +13,9 @@ func TestReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunReviews(t, func(t *testing.T) registrystoretest.ReviewStores {
 				db := open(t)
-				return registrystoretest.ReviewStores{Reviews: registryrecords.NewReviews(db.DB), Runner: db.DB}
+				return registrystoretest.ReviewStores{
+					Reviews: registryrecords.NewReviews(db.DB), Rules: registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB), Runner: db.DB,
+				}
 			})
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 )
 
 // docs is shared by the tests, so that its bodies are compressed only once.
@@ -54,7 +55,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
-			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), publisherapi.New(nil, nil),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), publisherapi.New(nil, nil), reviewapi.New(nil),
 		},
 		Health: rest.NewHealth(), Pages: docs,
 	})
@@ -114,8 +115,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 16 {
-		t.Errorf("compared %d paths, want 16", compared)
+	if compared != 20 {
+		t.Errorf("compared %d paths, want 20", compared)
 	}
 }
 

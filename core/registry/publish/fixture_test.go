@@ -34,6 +34,7 @@ type fixture struct {
 	*publish.Publisher
 	servers   *records.Servers
 	reviews   *records.Reviews
+	rules     *records.ReviewRules
 	grants    *records.Grants
 	authority *fakeAuthority
 	checker   *checker
@@ -47,6 +48,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 	w := &fixture{
 		servers:   records.NewServers(db, true),
 		reviews:   records.NewReviews(db),
+		rules:     records.NewReviewRules(db),
 		grants:    records.NewGrants(db),
 		authority: &fakeAuthority{},
 		checker:   &checker{refusals: map[string]error{}},
@@ -64,7 +66,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 // ports returns the dependencies of the publisher.
 func (w *fixture) ports() publish.Ports {
 	return publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Reviews: w.reviews,
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
 		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{},
 	}
 }

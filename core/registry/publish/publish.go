@@ -46,6 +46,7 @@ type Ports struct {
 	Grants       registrystore.Grants
 	Policies     *policies.Checker
 	Reviews      registrystore.Reviews
+	Rules        registrystore.ReviewRules
 	Authority    authority.Authority
 	Ownership    ownership.Checker
 	Clock        clock.Clock

@@ -135,7 +135,7 @@ func (p *Publisher) submit(ctx context.Context, c authority.Caller, s submission
 		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
 		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	rules, err := p.ports.Reviews.Rules(ctx)
+	rules, err := p.ports.Rules.All(ctx)
 	if err != nil {
 		return nil, err
 	}

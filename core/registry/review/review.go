@@ -1,5 +1,5 @@
 // Package review has the rules by which a registry lists only what a second person has approved
-// (contract C-10 to C-19): the states of a review, who may decide it, the rules that approve
+// (contract C-10 to C-18): the states of a review, who may decide it, the rules that approve
 // without a person, and the difference between two documents. It does no I/O.
 package review
 

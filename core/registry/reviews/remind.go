@@ -22,6 +22,7 @@ const (
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
 	Reviews  registrystore.Reviews
+	Notices  registrystore.ReviewNotices
 	Grants   registrystore.Grants
 	Notifier authority.ReviewNotifier
 	Clock    clock.Clock
@@ -95,7 +96,7 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 		return nil
 	}
 	now := r.ports.Clock.Now().UTC().Truncate(time.Microsecond)
-	last, err := r.ports.Reviews.LastNotice(ctx, reviewer)
+	last, err := r.ports.Notices.Last(ctx, reviewer)
 	if err != nil || now.Sub(last) < noticeEvery {
 		return err
 	}
@@ -107,7 +108,7 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if err != nil || len(all.Reviews) == 0 {
 		return err
 	}
-	err = r.ports.Reviews.RecordNotice(ctx, reviewer, last, now)
+	err = r.ports.Notices.Record(ctx, reviewer, last, now)
 	if fault.Is(err, fault.Conflict) {
 		return nil // another instance sends it
 	}

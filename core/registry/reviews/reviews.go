@@ -1,6 +1,6 @@
 // Package reviews holds the use cases of people and operators who decide what is listed: they read
 // what was submitted, approve or reject it, and make rules that approve without a person (contract
-// C-10 to C-19). Package review has the rules, package publish submits.
+// C-10 to C-18). Package review has the rules, package publish submits.
 package reviews
 
 import (
@@ -37,6 +37,7 @@ type Shown struct {
 type OperatorPorts struct {
 	Transactions transaction.Runner
 	Reviews      registrystore.Reviews
+	Rules        registrystore.ReviewRules
 	Reader       registrystore.ServerReader
 	Writer       registrystore.ServerWriter
 	Recorder     authority.Recorder

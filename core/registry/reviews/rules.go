@@ -43,14 +43,14 @@ func (o *Operator) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error
 		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
 	}
 	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		existing, err := o.ports.Reviews.Rules(ctx)
+		existing, err := o.ports.Rules.All(ctx)
 		if err != nil {
 			return err
 		}
 		if len(existing) >= maxRules {
 			return fault.Newf(fault.Conflict, "there are %d rules already: remove some", maxRules)
 		}
-		if err := o.ports.Reviews.AddRule(ctx, rule); err != nil {
+		if err := o.ports.Rules.Add(ctx, rule); err != nil {
 			return err
 		}
 		return o.ports.Recorder.RecordChanges(ctx, newRuleChange(rule, true))
@@ -60,18 +60,18 @@ func (o *Operator) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error
 
 // Rules returns all rules, the oldest first.
 func (o *Operator) Rules(ctx context.Context) ([]review.Rule, error) {
-	return o.ports.Reviews.Rules(ctx)
+	return o.ports.Rules.All(ctx)
 }
 
 // RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if there is none
 // with the ID.
 func (o *Operator) RemoveRule(ctx context.Context, id review.RuleID) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		existing, err := o.ports.Reviews.Rules(ctx)
+		existing, err := o.ports.Rules.All(ctx)
 		if err != nil {
 			return err
 		}
-		if err := o.ports.Reviews.RemoveRule(ctx, id); err != nil {
+		if err := o.ports.Rules.Remove(ctx, id); err != nil {
 			return err
 		}
 		for _, r := range existing {

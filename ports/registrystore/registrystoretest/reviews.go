@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -20,6 +19,8 @@ import (
 // ReviewStores are an empty store of reviews, and its transactions.
 type ReviewStores struct {
 	Reviews registrystore.Reviews
+	Rules   registrystore.ReviewRules
+	Notices registrystore.ReviewNotices
 	Runner  transaction.Runner
 }
 
@@ -113,8 +114,8 @@ func hasNoReviews(t *testing.T, s ReviewStores) {
 	if err := s.Reviews.Decide(t.Context(), newReview(t, 1, "com.example/a", "ada")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("Decide: %v, want fault.Conflict", err)
 	}
-	if err := s.Reviews.RemoveRule(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("RemoveRule: %v, want fault.NotFound", err)
+	if err := s.Rules.Remove(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Remove: %v, want fault.NotFound", err)
 	}
 }
 
@@ -340,72 +341,6 @@ func endsReviewPages(t *testing.T, s ReviewStores) {
 		p, err := s.Reviews.List(t.Context(), registrystore.ReviewQuery{Limit: 10, Bytes: bytes})
 		if err != nil || len(p.Reviews) != want || p.More != (want < 3) {
 			t.Errorf("a page of %d bytes has %d reviews, more %v, %v, want %d", bytes, len(p.Reviews), p.More, err, want)
-		}
-	}
-}
-
-func keepsRules(t *testing.T, s ReviewStores) {
-	t.Helper()
-	all, err := registry.ParsePattern("*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := review.Rule{ID: "b", Pattern: all, When: review.Any, CreatedAt: hour(1)}
-	second := review.Rule{ID: "a", Pattern: all, Publisher: "ada", When: review.SameOrigins, CreatedAt: hour(2)}
-	for _, r := range []review.Rule{second, first} {
-		if err := s.Reviews.AddRule(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := s.Reviews.Rules(t.Context()); err != nil || !slices.Equal(got, []review.Rule{first, second}) {
-		t.Errorf("Rules is %+v, %v, want the oldest first", got, err)
-	}
-	if err := s.Reviews.RemoveRule(t.Context(), first.ID); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Reviews.Rules(t.Context()); err != nil || !slices.Equal(got, []review.Rule{second}) {
-		t.Errorf("Rules is %+v, %v, want one", got, err)
-	}
-}
-
-func keepsNotices(t *testing.T, s ReviewStores) {
-	t.Helper()
-	want := func(want time.Time) {
-		t.Helper()
-		if got, err := s.Reviews.LastNotice(t.Context(), "bea"); err != nil || !got.Equal(want) {
-			t.Errorf("LastNotice is %v, %v, want %v", got, err, want)
-		}
-	}
-	want(time.Time{})
-	for _, step := range []struct {
-		last, now time.Time
-		refused   bool
-	}{{hour(1), hour(2), true}, {time.Time{}, hour(1), false}, {time.Time{}, hour(2), true}, {hour(1), hour(3), false}, {hour(1), hour(4), true}} {
-		err := s.Reviews.RecordNotice(t.Context(), "bea", step.last, step.now)
-		if fault.Is(err, fault.Conflict) != step.refused || !step.refused && err != nil {
-			t.Errorf("RecordNotice after %v: %v, want refused %v", step.last, err, step.refused)
-		}
-	}
-	want(hour(3))
-	if got, err := s.Reviews.LastNotice(t.Context(), "ada"); err != nil || !got.IsZero() {
-		t.Errorf("LastNotice of another reviewer is %v, %v, want none", got, err)
-	}
-}
-
-func recordsNoticeOnce(t *testing.T, s ReviewStores) {
-	t.Helper()
-	for n, last := range []time.Time{{}, hour(0), hour(1)} {
-		var sent atomic.Int64
-		inParallel(func(int) {
-			switch err := s.Reviews.RecordNotice(t.Context(), "bea", last, hour(n)); {
-			case err == nil:
-				sent.Add(1)
-			case !fault.Is(err, fault.Conflict):
-				t.Errorf("RecordNotice: %v, want fault.Conflict", err)
-			}
-		})
-		if sent.Load() != 1 {
-			t.Errorf("%d notices after %v, want one", sent.Load(), last)
 		}
 	}
 }
