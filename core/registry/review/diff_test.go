@@ -1,0 +1,96 @@
+package review_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+)
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		before, after string
+		want          []review.Difference
+	}{
+		{`{"a":1}`, `{"a":1}`, nil},
+		{`{"a":1.0}`, `{"a":1}`, []review.Difference{{"/a", json.Number("1.0"), json.Number("1")}}},
+		{`{"version":"1","b":true}`, `{"b":true,"version":"2"}`, []review.Difference{{"/version", "1", "2"}}},
+		{`{"a":1}`, `{"b":1}`, []review.Difference{{"/a", json.Number("1"), nil}, {"/b", nil, json.Number("1")}}},
+		{`{"a/b":{"~":1}}`, `{"a/b":{"~":2}}`, []review.Difference{{"/a~1b/~0", json.Number("1"), json.Number("2")}}},
+		{`{"l":[1,2]}`, `{"l":[1]}`, []review.Difference{{"/l/1", json.Number("2"), nil}}},
+		{`{"l":[1]}`, `{"l":[1,{"x":"y"}]}`, []review.Difference{{"/l/1", nil, map[string]any{"x": "y"}}}},
+		{`{"l":[{"u":"a"},{"u":"b"}]}`, `{"l":[{"u":"a"},{"u":"c"}]}`, []review.Difference{{"/l/1/u", "b", "c"}}},
+		{`{"v":{"x":1}}`, `{"v":[1]}`, []review.Difference{{"/v", map[string]any{"x": json.Number("1")}, []any{json.Number("1")}}}},
+		{`{"v":"x"}`, `{"v":["x"]}`, []review.Difference{{"/v", "x", []any{"x"}}}},
+		{`{"v":null}`, `{}`, nil}, // null is the same as a value that is not there (contract R-9)
+	} {
+		got, err := review.Diff([]byte(c.before), []byte(c.after))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("Diff(%s, %s) = %v, %v, want %v", c.before, c.after, got, err, c.want)
+		}
+	}
+	if got, err := review.Diff(nil, []byte(`{}`)); err != nil || got != nil {
+		t.Errorf("without a document before: %v, %v, want none", got, err)
+	}
+	if _, err := review.Diff([]byte(`{`), []byte(`{}`)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("of text that is not JSON: %v, want fault.Invalid", err)
+	}
+}
+
+// drawJSON returns any JSON value of a few levels.
+func drawJSON(depth int) *rapid.Generator[any] {
+	scalars := rapid.OneOf(
+		rapid.Map(rapid.SampledFrom([]string{"a", "b", ""}), func(s string) any { return s }),
+		rapid.Map(rapid.IntRange(0, 3), func(n int) any { return n }),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+	)
+	if depth == 0 {
+		return scalars
+	}
+	inner := drawJSON(depth - 1)
+	return rapid.OneOf(scalars,
+		rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []any) any { return l }),
+		rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"x", "y/", "~z"}), inner, 0, 3), func(m map[string]any) any { return m }),
+	)
+}
+
+// TestDiffProperties checks that equal documents have no differences and others some, that no value
+// is reported twice, and that the difference the other way round is the same with its sides changed.
+func TestDiffProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		texts := make([][]byte, 2)
+		for i := range texts {
+			var err error
+			if texts[i], err = json.Marshal(map[string]any{"root": drawJSON(3).Draw(t, "document")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		forth, err := review.Diff(texts[0], texts[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := review.Diff(texts[1], texts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(forth) == 0) != (string(texts[0]) == string(texts[1])) {
+			t.Fatalf("Diff(%s, %s) = %v", texts[0], texts[1], forth)
+		}
+		for i, d := range forth {
+			if !reflect.DeepEqual(back[i], review.Difference{Path: d.Path, Before: d.After, After: d.Before}) {
+				t.Fatalf("back is %v, want %v with its sides changed", back, forth)
+			}
+			if !strings.HasPrefix(d.Path, "/root") || slices.IndexFunc(forth, func(o review.Difference) bool { return o.Path == d.Path }) != i {
+				t.Fatalf("%v has the path %s twice or wrong", forth, d.Path)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package reviews_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// waiter ends a runner after its first round.
+type waiter struct{ pauses []time.Duration }
+
+func (w *waiter) Wait(_ context.Context, d time.Duration) bool {
+	w.pauses = append(w.pauses, d)
+	return false
+}
+
+// reporter keeps the errors of a reminder.
+type reporter struct{ failed []error }
+
+func (r *reporter) ReminderFailed(err error) { r.failed = append(r.failed, err) }
+
+// TestReminder follows the notices of reviewers over some hours.
+func TestReminder(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	reminder := reviews.NewReminder(fx.reminderPorts())
+	expect := func(label string, want map[registry.Holder]int) {
+		t.Helper()
+		fx.people.waiting = nil
+		fx.clock.Advance(time.Second)
+		if err := reminder.NotifyAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := map[registry.Holder]int{}
+		for _, n := range fx.people.waiting {
+			got[n.Reviewer] += n.Count
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: notices are %v, want %v", label, got, want)
+		}
+		for who, n := range want {
+			if got[who] != n {
+				t.Errorf("%s: notices are %v, want %v", label, got, want)
+			}
+		}
+	}
+	expect("nothing waits", nil)
+	fx.submit(t, "ada", document("com.example/b", "1.0.0"))
+	expect("a submission of a reviewer", map[registry.Holder]int{"bea": 1})
+	fx.submit(t, "eve", document(serverName, "1.0.0"))
+	expect("of the others", map[registry.Holder]int{"ada": 2, "cem": 1})
+	fx.clock.Advance(50 * time.Minute)
+	expect("within an hour", nil)
+	fx.clock.Advance(20 * time.Minute)
+	expect("after an hour", map[registry.Holder]int{"bea": 2})
+	fx.clock.Advance(5 * time.Hour)
+	expect("nothing new", nil)
+	fx.submit(t, "eve", document(serverName, "2.0.0"))
+	expect("something new", map[registry.Holder]int{"ada": 3, "bea": 3, "cem": 2})
+}
+
+func (fx *fixture) reminderPorts() reviews.ReminderPorts {
+	return reviews.ReminderPorts{
+		Reviews: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+	}
+}
+
+// brokenReviews is a store that fails.
+type brokenReviews struct{ registrystore.Reviews }
+
+var errBroken = errors.New("broken")
+
+func (brokenReviews) List(context.Context, registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+	return registrystore.ReviewPage{}, errBroken
+}
+
+func TestReminderReportsErrors(t *testing.T) {
+	t.Parallel()
+	ports, w, r := newFixture(t).reminderPorts(), &waiter{}, &reporter{}
+	ports.Reviews, ports.Waiter, ports.Reporter = brokenReviews{ports.Reviews}, w, r
+	reviews.NewReminder(ports).Run(t.Context())
+	if len(r.failed) != 1 || !errors.Is(r.failed[0], errBroken) || len(w.pauses) != 1 || w.pauses[0] != time.Minute {
+		t.Errorf("reported %v, waited %v, want the error and one minute", r.failed, w.pauses)
+	}
+	ports.Reviews = newFixture(t).store
+	reviews.NewReminder(ports).Run(t.Context())
+	if len(r.failed) != 1 {
+		t.Errorf("reported %v without an error", r.failed)
+	}
+}
