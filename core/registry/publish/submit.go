@@ -15,9 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// actApprove is the name of the approval by a rule in the audit log (contract R-38).
-const actApprove = "approve"
-
 // Outcome is what became of a document.
 type Outcome struct {
 	registry.Record
@@ -54,7 +51,6 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 			return err
 		}
 		outcome = Outcome{Record: registry.Record{Release: release, Document: s.document.Bytes()}}
-		recorded := *act
 		r, err := p.submit(ctx, act.Caller, s, kind, now)
 		if err != nil {
 			return err
@@ -63,7 +59,7 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 			return err
 		}
 		if r != nil && r.State == review.Pending {
-			recorded.Review, outcome.Pending = r.ID, r.ID
+			outcome.Pending = r.ID
 			outcome.Release = pendingRelease(releases, release)
 			if err := p.ports.Writer.CheckRemotes(ctx, name, s.document.Remotes()); err != nil {
 				return err
@@ -71,24 +67,20 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 		} else if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, &s.document)); err != nil {
 			return err
 		}
-		return p.recordSubmission(ctx, recorded, r)
+		return p.recordSubmission(ctx, *act, r)
 	})
 	return outcome, err
 }
 
-// recordSubmission stores the review of a submission, if there is one, and the acts.
+// recordSubmission stores the review of a submission, if there is one, and the act.
 func (p *Publisher) recordSubmission(ctx context.Context, act authority.Act, r *review.Review) error {
 	if r != nil {
+		act.Review, act.Rule = r.ID, r.Rule
 		if err := p.ports.Reviews.Add(ctx, *r, p.config.PendingMax); err != nil {
 			return err
 		}
 	}
-	if err := p.ports.Authority.Record(ctx, act); err != nil || r == nil || r.Rule == "" {
-		return err
-	}
-	return p.ports.Authority.Record(ctx, authority.Act{
-		Caller: act.Caller, Action: actApprove, ServerName: act.ServerName, Version: act.Version, Review: r.ID, Rule: r.Rule,
-	})
+	return p.ports.Authority.Record(ctx, act)
 }
 
 // decide changes the lineage as the submission would if it needed no review, and returns the release

@@ -12,13 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRegistry tests every endpoint and rule of the registry. All checks of an environment share
-// one service; each writes below its own namespace.
-func TestRegistry(t *testing.T) {
-	checks := []struct {
-		name  string
-		check func(*testing.T, *registry)
-	}{
+// registryChecks are the checks of every endpoint and rule of the registry. Each writes below its own
+// namespace.
+func registryChecks() []registryCheck {
+	return []registryCheck{
 		{"publication", checkPublication},
 		{"paths", checkPaths},
 		{"HTTP", checkHTTP},
@@ -46,9 +43,30 @@ func TestRegistry(t *testing.T) {
 		{"trust", checkTrust},
 		{"audit", checkAudit},
 	}
+}
+
+type registryCheck struct {
+	name  string
+	check func(*testing.T, *registry)
+}
+
+// TestRegistry runs all checks. Those of an environment share one service.
+func TestRegistry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		r := openRegistry(t, e)
-		for _, c := range checks {
+		for _, c := range registryChecks() {
+			t.Run(c.name, func(t *testing.T) { c.check(t, r) })
+		}
+	})
+}
+
+// TestRegistryWithReview runs the same checks with review and a rule that approves everything
+// (contract C-15).
+func TestRegistryWithReview(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		r := openRegistry(t, e, "REGISTRY_REVIEW=on")
+		e.RunCommand(t, "", "review", "rule", "add", "--pattern", "*", "--when", "any")
+		for _, c := range registryChecks() {
 			t.Run(c.name, func(t *testing.T) { c.check(t, r) })
 		}
 	})

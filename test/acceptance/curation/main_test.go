@@ -1,0 +1,11 @@
+// Package curation tests what an organisation does with a registry besides publishing: review,
+// quarantine and views.
+package curation
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }
