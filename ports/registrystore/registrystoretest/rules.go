@@ -1,8 +1,10 @@
 package registrystoretest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -65,6 +67,34 @@ func remoteURLOwned(t *testing.T, o opened) {
 	o.refuses(t, replaced)
 	if got := o.version(t, replaced.Release); got.UpdatedAt != replaced.Release.UpdatedAt {
 		t.Errorf("a refused document was stored: %+v", got)
+	}
+}
+
+// remoteURLChecked checks remote URLs before they are stored: with the answer that Save would give.
+func remoteURLChecked(t *testing.T, o opened) {
+	t.Helper()
+	first, gone := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/c", "1.0.0", 1)
+	o.saved(t, published(first, address))
+	o.saved(t, published(gone, "https://gone.example/mcp"))
+	o.saved(t, state(status(gone, registry.StatusDeleted, "", 2)))
+	check := func(w registrystore.ServerWriter, server string, remotes ...registry.RemoteURL) error {
+		return o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+			if _, err := w.Lock(ctx, name(t, server)); err != nil {
+				return err
+			}
+			return w.CheckRemotes(ctx, name(t, server), remotes)
+		})
+	}
+	if err := check(o.Writer, "com.example/b", "https://two.example/mcp", address); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), string(address)) {
+		t.Errorf("a remote URL of another server: %v, want fault.Conflict with the URL", err)
+	}
+	for _, free := range []error{
+		check(o.Writer, "com.example/a", address), check(o.Writer, "com.example/b", "https://two.example/mcp", "https://gone.example/mcp"),
+		check(o.Writer, "com.example/b"), check(o.Free, "com.example/b", address),
+	} {
+		if free != nil {
+			t.Errorf("a remote URL that is free: %v", free)
+		}
 	}
 }
 

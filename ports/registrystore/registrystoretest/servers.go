@@ -48,6 +48,7 @@ func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 		"one version is latest":                oneLatest,
 		"a refused change stores nothing":      refusedStoresNothing,
 		"a remote URL belongs to one server":   remoteURLOwned,
+		"a remote URL is checked before":       remoteURLChecked,
 		"a deleted version gives its URL up":   remoteURLGivenUp,
 		"another document gives the URL up":    remoteURLReplaced,
 		"two versions share their server's":    remoteURLShared,
