@@ -34,6 +34,7 @@ type Record struct {
 	Name    string
 	Version string
 	RegistryMeta
+	Review string // the ID of the review that the document waits for; empty if it is listed
 }
 
 // RegistryMeta is the metadata that the registry adds to a version (contract R-2).
@@ -60,11 +61,14 @@ type recordAnswer struct {
 	} `json:"server"`
 	Meta struct {
 		Official RegistryMeta `json:"io.modelcontextprotocol.registry/official"`
+		Review   struct {
+			ID string `json:"id"`
+		} `json:"dev.tollgate/review"`
 	} `json:"_meta"`
 }
 
 func (a recordAnswer) toRecord() Record {
-	return Record{a.Server.Name, a.Server.Version, a.Meta.Official}
+	return Record{a.Server.Name, a.Server.Version, a.Meta.Official, a.Meta.Review.ID}
 }
 
 type listAnswer struct {

@@ -25,9 +25,9 @@ func newPublish(p process) *cobra.Command {
 			"its identity ('tollgate publisher add'): in GitHub Actions the command requests an\n" +
 			"ID token, elsewhere it uses the ID token in TOLLGATE_ID_TOKEN. Its audience must be\n" +
 			"the address of the service, without a path.\n\n" +
-			"Exits with 0 if the version is published, 1 if it is refused or the service\n" +
-			"fails, 3 if a sign-in or a step-up is needed first. With --validate-only the\n" +
-			"command publishes nothing and needs no sign-in.",
+			"Exits with 0 if the version is published or waits for review, 1 if it is refused\n" +
+			"or the service fails, 3 if a sign-in or a step-up is needed first. With\n" +
+			"--validate-only the command publishes nothing and needs no sign-in.",
 		Example: "  tollgate publish server.json\n  tollgate publish --validate-only server.json\n" +
 			"  tollgate publish --oidc --url https://tools.example.com server.json",
 		Args: cobra.ExactArgs(1),
@@ -124,6 +124,7 @@ type published struct {
 	Status      string    `json:"status"`
 	PublishedAt string    `json:"publishedAt"`
 	Warnings    []finding `json:"warnings"`
+	Review      string    `json:"review,omitempty"` // the ID of the review that it waits for
 }
 
 // runPublish publishes the document: as the person who is signed in, or by the identity of the job
@@ -143,10 +144,17 @@ func (s submission) runPublish(ctx context.Context, o *output, byIdentity bool) 
 	if err != nil {
 		return nameSubject(describeDocument(s.file), err)
 	}
+	value := published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues, r.Review}
+	if r.Review != "" {
+		s.printNote("the version is listed after a reviewer has approved it")
+		return o.printResult(s.stdout, table{
+			header: []string{"SERVER", "VERSION", "REVIEW"}, rows: [][]string{{r.Name, r.Version, r.Review}}, value: value,
+		})
+	}
 	return o.printResult(s.stdout, table{
 		header: []string{"SERVER", "VERSION", "LATEST", "STATUS", "PUBLISHED"},
 		rows:   [][]string{{r.Name, r.Version, yesNo(r.IsLatest), r.Status, r.PublishedAt}},
-		value:  published{r.Name, r.Version, r.IsLatest, r.Status, r.PublishedAt, v.Issues},
+		value:  value,
 	})
 }
 

@@ -45,3 +45,35 @@ func TestReviewOfPublishers(t *testing.T) {
 		}
 	})
 }
+
+// TestClientsSubmitForReview publishes with the publishing client of the public registry and with
+// tollgate while review is on: both succeed, and tollgate says that the version waits (contract C-10).
+func TestClientsSubmitForReview(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		p := startProofs(t, e, "REGISTRY_REVIEW=on")
+		key := newEd25519Key(t)
+		p.allowDomain(t, "example.com", key, "--pattern", "com.example/*")
+		c := newProofClient(t)
+		c.run(t, "login", "dns", "--domain", "example.com", "--private-key", key.private, "--registry", p.API)
+		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
+		c.run(t, "publish", file)
+		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
+		ada.Run(t, 0, fixture.Password+"\n", "login", "--url", p.API, "--email", ada.Email, "--password-stdin")
+		ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up", "email")
+		ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email), "--trust-device")
+		stdout, stderr := ada.Run(t, 0, "", "publish", documentFile(t, fixture.NewServerDocument("com.example/weather", "1.1.0")))
+		if !strings.Contains(stdout, "REVIEW") || !strings.Contains(stderr, "listed after a reviewer has approved it") {
+			t.Errorf("tollgate publish: %s%s", stdout, stderr)
+		}
+		var got struct{ Review string }
+		stdout, _ = ada.Run(t, 0, "", "publish", "-o", "json", documentFile(t, fixture.NewServerDocument("com.example/weather", "1.2.0")))
+		if fixture.DecodeJSON(t, stdout, &got); got.Review == "" {
+			t.Errorf("tollgate publish -o json: %s", stdout)
+		}
+		apiclient.Call(t, "GET", p.API+"/v0.1"+fixture.ServerPath("com.example/weather")+"/versions", nil).WantStatus(t, http.StatusNotFound)
+		e.RunCommand(t, "", "review", "approve", "--all-pending")
+		if n := len(p.readVersions(t, "com.example/weather")); n != 3 {
+			t.Errorf("%d versions are listed after the approval, want 3", n)
+		}
+	})
+}
