@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -165,6 +166,33 @@ func TestParseChecks(t *testing.T) {
 	for _, s := range []string{"", "on", "Enforce"} {
 		if _, err := publish.ParseChecks(s); !fault.Is(err, fault.Invalid) {
 			t.Errorf("ParseChecks(%q) = %v, want a fault of kind Invalid", s, err)
+		}
+	}
+}
+
+// TestReviewHasChecks checks that a reviewer sees the outcome of each package check (contract C-12).
+func TestReviewHasChecks(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, publish.Config{Review: true, PendingMax: 5, Checks: publish.ChecksWarn}, registry.ActionPublish)
+	w.checker.refusals["b"] = notOwned
+	w.checker.refusals["c"] = fault.New(fault.Unavailable, "the package registry is away")
+	w.checker.refusals["d"] = fault.New(fault.Unsupported, "no checker")
+	packages := []string{npmPackage("a"), npmPackage("b"), npmPackage("c"), npmPackage("d"), npmPackage("a")}
+	o, err := w.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(packages, ",")+"]")))
+	if err != nil || o.Pending == "" {
+		t.Fatalf("Publish = %+v, %v, want it pending", o, err)
+	}
+	r, err := w.reviews.Get(t.Context(), o.Pending)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []review.CheckState{review.CheckPassed, review.CheckFailed, review.CheckSkipped, review.CheckSkipped, review.CheckPassed}
+	if len(r.Checks) != len(want) {
+		t.Fatalf("the checks are %+v, want one for each package", r.Checks)
+	}
+	for i, c := range r.Checks {
+		if c.State != want[i] || c.RegistryType != "npm" || c.Identifier != []string{"a", "b", "c", "d", "a"}[i] || (c.Message == "") != (c.State == review.CheckPassed) {
+			t.Errorf("check %d is %+v, want %s", i, c, want[i])
 		}
 	}
 }

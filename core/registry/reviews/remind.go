@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	remindEvery   = time.Minute // between two searches for what waits
-	noticeEvery   = time.Hour   // between two notices to one reviewer, at least (contract C-17)
-	countedAtMost = 100         // documents that a notice counts
-	grantBatch    = 500         // grants that are read at a time
+	remindEvery   = 10 * time.Second // between two searches for what waits
+	noticeEvery   = time.Hour        // between two notices to one reviewer, at least (contract C-17)
+	countedAtMost = 100              // documents that a notice counts
+	grantBatch    = 500              // grants that are read at a time
 )
 
 // ReminderPorts are the dependencies of a Reminder. All fields are required.

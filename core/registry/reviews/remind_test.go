@@ -84,8 +84,8 @@ func TestReminderReportsErrors(t *testing.T) {
 	ports, w, r := newFixture(t).reminderPorts(), &waiter{}, &reporter{}
 	ports.Reviews, ports.Waiter, ports.Reporter = brokenReviews{ports.Reviews}, w, r
 	reviews.NewReminder(ports).Run(t.Context())
-	if len(r.failed) != 1 || !errors.Is(r.failed[0], errBroken) || len(w.pauses) != 1 || w.pauses[0] != time.Minute {
-		t.Errorf("reported %v, waited %v, want the error and one minute", r.failed, w.pauses)
+	if len(r.failed) != 1 || !errors.Is(r.failed[0], errBroken) || len(w.pauses) != 1 || w.pauses[0] != 10*time.Second {
+		t.Errorf("reported %v, waited %v, want the error and ten seconds", r.failed, w.pauses)
 	}
 	ports.Reviews = newFixture(t).store
 	reviews.NewReminder(ports).Run(t.Context())

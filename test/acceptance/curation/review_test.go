@@ -380,7 +380,7 @@ func checkCommands(t *testing.T, s *site) {
 }
 
 func checkNotices(t *testing.T, s *site) {
-	for _, words := range []string{"A reviewer has approved what you submitted", "A reviewer has rejected what you submitted", "com.example/rejected 1.0.0"} {
+	for _, words := range []string{"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted", "A reviewer has rejected what you submitted", "com.example/rejected 1.0.0"} {
 		await.Until(t, fixture.Patience, words, func() bool {
 			text, err := os.ReadFile(s.e.Dir + "/notices.jsonl")
 			return err == nil && strings.Contains(string(text), words)
