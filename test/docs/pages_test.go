@@ -29,11 +29,15 @@ func TestPages(t *testing.T) {
 	if err := instance.Build(root, built, false, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log", "plugins/pkg-npm"); err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{root + "/README.md"}
+	for _, pattern := range []string{"/docs/*.md", "/docs/clients/*.md"} {
+		found, err := filepath.Glob(root + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
 	}
-	for _, path := range append(pages, root+"/README.md") {
+	for _, path := range pages {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
