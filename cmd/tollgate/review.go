@@ -55,7 +55,7 @@ func newReviewShow(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one review with what it changes",
-		Example: "  tollgate review show 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
+		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
 		Args:    cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
@@ -78,7 +78,7 @@ func newReviewApprove(p process) *cobra.Command {
 		Long: "Approve one review, or everything that waits.\n\n" +
 			"After REGISTRY_REVIEW was switched off, what still waits is listed only after\n" +
 			"--all-pending.",
-		Example: "  tollgate review approve 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c\n  tollgate review approve --all-pending",
+		Example: "  tollgate review approve 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7\n  tollgate review approve --all-pending",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	all := c.Flags().Bool("all-pending", false, "approve everything that waits")
@@ -129,7 +129,7 @@ func newReviewReject(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "reject ID --comment TEXT",
 		Short:   "Reject what waits for review",
-		Example: "  tollgate review reject 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c --comment 'the remote is not ours'",
+		Example: "  tollgate review reject 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7 --comment 'the remote is not ours'",
 		Args:    cobra.ExactArgs(1),
 	}
 	comment := c.Flags().String("comment", "", "why, for the publisher")

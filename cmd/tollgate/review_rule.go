@@ -73,7 +73,7 @@ func newReviewRuleRemove(p process) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a rule; what it has approved stays listed",
-		Example: "  tollgate review rule remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
+		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
 		Args:    cobra.ExactArgs(1),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

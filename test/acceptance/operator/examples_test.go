@@ -103,6 +103,12 @@ func newExampleData(t *testing.T) *exampleData {
 	e.ReadCommand(t, &devices, "device", "list", "--email", ada.Email)
 	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
 	s.Stop()
+	reviewing := e.Start(t, "REGISTRY_REVIEW=on")
+	apiclient.Call(t, "POST", reviewing.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	reviewing.Stop()
+	var reviews, rules []struct{ ID string }
+	e.ReadCommand(t, &reviews, "review", "list")
+	e.ReadCommand(t, &rules, "review", "rule", "add", "--pattern", "com.example/*", "--when", "any")
 	var added []struct{ ID string }
 	e.ReadCommand(t, &added, "publisher", "add", "--method", "http", "--domain", "example.com", "--pattern", "com.example/*")
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -113,6 +119,8 @@ func newExampleData(t *testing.T) *exampleData {
 		"7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49", devices[0].ID,
 		"2c6b1f0e-58d4-4f7a-8a3d-91e0c7b4d652", sessions[0].ID,
 		"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", added[0].ID,
+		"9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7", reviews[0].ID,
+		"5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34", rules[0].ID,
 		"https://registry.example", upstream.URL,
 		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
 	}
