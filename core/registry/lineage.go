@@ -9,16 +9,20 @@ import (
 // Lineage holds all versions of one server. A change of one version may also change others, because
 // exactly one version is latest after each change (contract R-23). The caller makes a Lineage from
 // the releases that the store has locked, calls one of its methods, and saves Changes.
+//
+// All methods but Quarantine and Release leave what is in quarantine unchanged: they return
+// fault.Forbidden for it, with the reason (contract C-22).
 type Lineage struct {
-	name    Name
-	stored  []Release // as NewLineage got them
-	current []Release // after the changes so far
+	name        Name
+	stored      []Release     // as NewLineage got them
+	quarantined []Quarantined // what is in quarantine, after the changes so far
+	current     []Release     // after the changes so far
 }
 
-// NewLineage returns the lineage of a server from its releases, oldest publication first. It does
-// not change the slice.
-func NewLineage(name Name, releases []Release) *Lineage {
-	return &Lineage{name, releases, append([]Release(nil), releases...)}
+// NewLineage returns the lineage of a server from its releases, oldest publication first, and what
+// of it is in quarantine. It does not change the slices.
+func NewLineage(name Name, releases []Release, quarantined ...Quarantined) *Lineage {
+	return &Lineage{name: name, stored: releases, quarantined: quarantined, current: append([]Release(nil), releases...)}
 }
 
 // IsEmpty reports whether the server has no versions, not even deleted ones.
@@ -30,6 +34,9 @@ func (l *Lineage) Has(version Version) bool { return l.findVersion(version) >= 0
 // Publish adds a version. It returns fault.Conflict when the version was published before, deleted
 // or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
+	if err := CheckQuarantine(l.quarantined, version); err != nil {
+		return Release{}, err
+	}
 	if l.findVersion(version) >= 0 {
 		return Release{}, fault.Newf(fault.Conflict, "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
 	}
@@ -71,6 +78,9 @@ func (l *Lineage) Delete(version Version, now time.Time) (Release, error) {
 // SetStatus changes the status of a version. It returns fault.NotFound when the version is missing,
 // fault.Invalid when it has the status and message already (contract R-28).
 func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Release, error) {
+	if err := CheckQuarantine(l.quarantined, version); err != nil {
+		return Release{}, err
+	}
 	i := l.findVersion(version)
 	if i < 0 {
 		return Release{}, errNoVersion()
@@ -83,19 +93,29 @@ func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Rel
 	return l.current[i], nil
 }
 
-// SetStatusAll changes the status of all versions and returns those that changed, newest
-// publication first. It returns fault.NotFound when there are no versions, fault.Invalid when no
-// version changes.
+// SetStatusAll changes the status of all versions that are not in quarantine, and returns those that
+// changed, newest publication first. It returns fault.NotFound when there are no versions,
+// fault.Forbidden when all are in quarantine, fault.Invalid when no version changes.
 func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error) {
 	if len(l.current) == 0 {
-		return nil, fault.New(fault.NotFound, "server not found")
+		return nil, errNoServer()
 	}
 	at := l.changeTime(now)
 	var changed []int
+	var refusal error
+	skipped := 0
 	for i := len(l.current) - 1; i >= 0; i-- {
+		if err := CheckQuarantine(l.quarantined, l.current[i].Version); err != nil {
+			refusal = err
+			skipped++
+			continue
+		}
 		if l.applyStatus(i, u, at) {
 			changed = append(changed, i)
 		}
+	}
+	if skipped == len(l.current) {
+		return nil, refusal
 	}
 	if len(changed) == 0 {
 		return nil, errNoChange()
@@ -169,8 +189,12 @@ func (l *Lineage) changeTime(now time.Time) time.Time {
 	return at
 }
 
-// findLive returns the index of a version, or fault.NotFound when it is missing or deleted.
+// findLive returns the index of a version, fault.Forbidden when it is in quarantine, or
+// fault.NotFound when it is missing or deleted.
 func (l *Lineage) findLive(version Version) (int, error) {
+	if err := CheckQuarantine(l.quarantined, version); err != nil {
+		return 0, err
+	}
 	i := l.findVersion(version)
 	if i < 0 || l.current[i].Status == StatusDeleted {
 		return 0, errNoVersion()
@@ -191,6 +215,8 @@ func (l *Lineage) findVersion(version Version) int {
 func errTooManyVersions(name Name) error {
 	return fault.Newf(fault.Conflict, "server %s already has %d versions, the most that are allowed", name, MaxVersions)
 }
+
+func errNoServer() error { return fault.New(fault.NotFound, "server not found") }
 
 func errNoVersion() error { return fault.New(fault.NotFound, "server version not found") }
 

@@ -72,6 +72,9 @@ func newImporter(l *Lineage, at time.Time) *importer {
 
 // addRelease adds one version and returns its index in the lineage.
 func (in *importer) addRelease(r Release) (int, error) {
+	if err := CheckQuarantine(in.lineage.quarantined, r.Version); err != nil {
+		return 0, err
+	}
 	switch {
 	case in.known[r.Version]:
 		return 0, fault.Newf(fault.Conflict, "version %s of %s already exists", quote(r.Version.value), in.lineage.name)

@@ -39,15 +39,25 @@ type StatusUpdate struct {
 // NewStatusUpdate returns a change to a status with an optional message. It returns fault.Invalid
 // for a message that is too long, contains a NUL, or comes with the status active.
 func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
-	switch n := utf8.RuneCountInString(message); {
-	case n > MaxStatusMessage:
-		return StatusUpdate{}, fault.Newf(fault.Invalid, "statusMessage must have at most %d characters, and has %d", MaxStatusMessage, n)
-	case n > 0 && status == StatusActive:
+	if err := checkStatusText("statusMessage", message); err != nil {
+		return StatusUpdate{}, err
+	}
+	if message != "" && status == StatusActive {
 		return StatusUpdate{}, fault.New(fault.Invalid, "statusMessage is allowed with deprecated and deleted only, not with active")
-	case strings.ContainsRune(message, 0):
-		return StatusUpdate{}, fault.New(fault.Invalid, "statusMessage must not contain a NUL")
 	}
 	return StatusUpdate{status, message}, nil
+}
+
+// checkStatusText returns fault.Invalid, with the name of the field, for a text that no status
+// message can be (contract R-30).
+func checkStatusText(field, text string) error {
+	switch n := utf8.RuneCountInString(text); {
+	case n > MaxStatusMessage:
+		return fault.Newf(fault.Invalid, "%s must have at most %d characters, and has %d", field, MaxStatusMessage, n)
+	case strings.ContainsRune(text, 0):
+		return fault.Newf(fault.Invalid, "%s must not contain a NUL", field)
+	}
+	return nil
 }
 
 // Status returns the requested status.
