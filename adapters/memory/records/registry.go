@@ -19,6 +19,9 @@ type registryTables struct {
 	reviews  map[review.ID]review.Review
 	rules    map[review.RuleID]review.Rule
 	notices  map[registry.Holder]time.Time // to reviewers
+
+	quarantined   map[versionKey]registry.Quarantined // the zero version is the whole server
+	priorStatuses map[versionKey]registry.PriorStatus
 }
 
 // versionKey identifies a version.
@@ -42,6 +45,9 @@ func newRegistryTables() registryTables {
 		reviews:  make(map[review.ID]review.Review),
 		rules:    make(map[review.RuleID]review.Rule),
 		notices:  make(map[registry.Holder]time.Time),
+
+		quarantined:   make(map[versionKey]registry.Quarantined),
+		priorStatuses: make(map[versionKey]registry.PriorStatus),
 	}
 	for _, m := range documentedMethods() {
 		t.methods[m.ID] = m
@@ -54,5 +60,6 @@ func (t registryTables) clone() registryTables {
 		versions: maps.Clone(t.versions), grants: maps.Clone(t.grants),
 		policies: maps.Clone(t.policies), methods: maps.Clone(t.methods),
 		reviews: maps.Clone(t.reviews), rules: maps.Clone(t.rules), notices: maps.Clone(t.notices),
+		quarantined: maps.Clone(t.quarantined), priorStatuses: maps.Clone(t.priorStatuses),
 	}
 }

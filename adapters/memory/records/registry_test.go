@@ -37,6 +37,13 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
+func TestQuarantine(t *testing.T) {
+	registrystoretest.RunQuarantine(t, func(*testing.T) registrystoretest.QuarantineStores {
+		db := records.New()
+		return registrystoretest.QuarantineStores{Quarantine: records.NewQuarantine(db), Writer: records.NewServers(db, true), Runner: db}
+	})
+}
+
 func TestMethods(t *testing.T) {
 	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}

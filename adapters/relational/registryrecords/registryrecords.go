@@ -1,5 +1,6 @@
-// Package registryrecords stores the versions of servers, their remote addresses, the grants, the
-// policies of publishers and the reviews in a relational database. It implements the ports of
+// Package registryrecords stores the versions of servers, their remote addresses, what is in
+// quarantine, the grants, the policies of publishers and the reviews in a relational database. It
+// implements the ports of
 // ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
 // the constraints of the schema hold for all callers.
 package registryrecords
@@ -19,4 +20,5 @@ var Set = wire.NewSet(
 	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
 	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),
 	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
+	NewQuarantine, wire.Bind(new(registrystore.Quarantine), new(*Quarantine)),
 )

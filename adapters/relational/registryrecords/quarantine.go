@@ -1,0 +1,168 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Quarantine stores what is in quarantine. It implements registrystore.Quarantine.
+type Quarantine struct{ db *database.DB }
+
+var _ registrystore.Quarantine = (*Quarantine)(nil)
+
+// NewQuarantine returns the store of what is in quarantine.
+func NewQuarantine(db *database.DB) *Quarantine { return &Quarantine{db} }
+
+// maxPriorStatuses is how many prior statuses one statement stores or deletes at most.
+const maxPriorStatuses = 500
+
+// entryColumns are the columns of an entry, in the order of the fields of registry.Quarantined.
+const entryColumns = "name, version, reason, since, added_by"
+
+// Entries implements registrystore.Quarantine. The query is prepared, because every publication
+// makes it.
+func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
+	return s.queryEntries(ctx, database.Query{
+		Text: "SELECT " + entryColumns + " FROM quarantine WHERE name = ? ORDER BY version", Args: []any{name.String()}, Fixed: true,
+	})
+}
+
+// PriorStatuses implements registrystore.Quarantine.
+func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]registry.PriorStatus, error) {
+	q := database.Query{
+		Text: "SELECT version, status, status_message, status_changed_at FROM quarantined_versions WHERE name = ? ORDER BY version",
+		Args: []any{name.String()},
+	}
+	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (found []registry.PriorStatus, err error) {
+		for rows.Next() {
+			var version, status, message string
+			var changed database.Instant
+			if err := rows.Scan(&version, &status, &message, &changed); err != nil {
+				return nil, err
+			}
+			p := registry.PriorStatus{Message: message, ChangedAt: changed.Time}
+			if p.Version, err = registry.ParseVersion(version); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			if p.Status, err = registry.ParseStatus(status); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			found = append(found, p)
+		}
+		return found, nil
+	})
+}
+
+// Add implements registrystore.Quarantine. A conflict is not an error of the statement, so that the
+// transaction can go on.
+func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantine ("+entryColumns+") VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			q.Name.String(), q.Version.String(), string(q.Reason), database.NewInstant(q.Since), string(q.By))
+		if err == nil && added == 0 {
+			err = fault.New(fault.Conflict, "it is in quarantine already")
+		}
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(prior, maxPriorStatuses) {
+			var args []any
+			for _, p := range part {
+				args = append(args, q.Name.String(), p.Version.String(), string(p.Status), p.Message, database.NewInstant(p.ChangedAt))
+			}
+			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES "+
+				strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?)", len(part)), ",")+" ON CONFLICT DO NOTHING", args...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Remove implements registrystore.Quarantine.
+func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantine WHERE name = ? AND version = ?", name.String(), version.String())
+		if err == nil && removed == 0 {
+			err = fault.New(fault.NotFound, "it is not in quarantine")
+		}
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(released, maxPriorStatuses) {
+			args := []any{name.String()}
+			for _, v := range part {
+				args = append(args, v.String())
+			}
+			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?"+strings.Repeat(", ?", len(part)-1)+")", args...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// List implements registrystore.Quarantine.
+func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
+	if len(q.Patterns) == 0 {
+		return nil, ctx.Err()
+	}
+	names := make([]string, len(q.Patterns))
+	args := []any{q.AfterName, q.AfterVersion}
+	for i, p := range q.Patterns {
+		condition, of := nameMatches(p)
+		names[i] = condition
+		args = append(args, of...)
+	}
+	return s.queryEntries(ctx, database.Query{
+		Text: "SELECT " + entryColumns + " FROM quarantine WHERE (name, version) > (?, ?) AND (" + strings.Join(names, " OR ") + ") ORDER BY name, version LIMIT ?",
+		Args: append(args, q.Limit),
+	})
+}
+
+// nameMatches returns the condition that a pattern selects the column name: it is the name, or in the
+// range of the names that begin with the prefix. No name has a character after "~".
+func nameMatches(p registry.Pattern) (string, []any) {
+	prefix, wild := strings.CutSuffix(p.String(), "*")
+	if !wild {
+		return "name = ?", []any{prefix}
+	}
+	return "name >= ? AND name < ?", []any{prefix, prefix + "\x7f"}
+}
+
+func (s *Quarantine) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {
+	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (found []registry.Quarantined, err error) {
+		for rows.Next() {
+			var name, version, reason, by string
+			var since database.Instant
+			if err := rows.Scan(&name, &version, &reason, &since, &by); err != nil {
+				return nil, err
+			}
+			e := registry.Quarantined{Since: since.Time, By: registry.Holder(by)}
+			if e.Name, err = registry.ParseName(name); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			if version != "" {
+				if e.Version, err = registry.ParseVersion(version); err != nil {
+					return nil, database.BrokenRow(err)
+				}
+			}
+			if e.Reason, err = registry.ParseReason(reason); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			found = append(found, e)
+		}
+		return found, nil
+	})
+}
