@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
@@ -56,6 +57,7 @@ type rateLimitParts struct {
 type apiParts struct {
 	Config     rest.Config
 	Publishers *publisherapi.API
+	Curation   *curationapi.API
 	Recheck    *recheck.Runner
 	Reviews    *reviewapi.API
 	Reminder   *reviews.Reminder
@@ -207,7 +209,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 func (a apiParts) running(parts settings.Parts) []rest.Part {
 	var list []rest.Part
 	if parts.Registry {
-		list = append(list, a.Publishers, a.Reviews, a.Registry) // the first that owns a path serves it
+		list = append(list, a.Publishers, a.Curation, a.Reviews, a.Registry) // the first that owns a path serves it
 	}
 	if parts.Auth {
 		list = append(list, a.Auth)

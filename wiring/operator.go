@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -43,7 +44,7 @@ var operatorSet = wire.NewSet(
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet,
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -59,6 +60,7 @@ type Operator struct {
 	MethodChanges *manage.Operator
 	Policies      *policies.Operator
 	Reviews       *reviews.Operator
+	Quarantine    *quarantine.Operator
 	Transfer      *transfer.Mover
 	AllowLists    *allowlist.Lists
 	Issuer        auth.Issuer // of authenticators

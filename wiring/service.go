@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -34,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -67,7 +69,8 @@ var serviceSet = wire.NewSet(
 	noticesSet,   // one-time codes and notices, delivered by plugins
 	registrySet,  // publishing and browsing of servers
 	publisherSet, // publishing without a person: proofs and policies
-	reviewSet,
+	reviewSet,    // review before listing
+	curationSet,  // what an organisation hides
 	methodsSet,   // the methods listing
 	retentionSet, // the removal of old records
 
@@ -146,6 +149,16 @@ var policySet = wire.NewSet(
 	settings.PoliciesConfig, policies.NewChecker, wire.Struct(new(policies.CheckerPorts), "*"), inprocess.MakersSet,
 	policies.NewOperator, wire.Struct(new(policies.OperatorPorts), "*"), inprocess.RecorderSet,
 )
+
+// curationSet provides the use cases of curation and their API.
+var curationSet = wire.NewSet(
+	curationapi.New, wire.Struct(new(curationapi.Ports), "*"),
+	quarantine.New, wire.Struct(new(quarantine.PersonPorts), "*"), wire.Bind(new(curationapi.Quarantine), new(*quarantine.Service)), quarantineSet,
+)
+
+// quarantineSet provides what the service and operator commands do with quarantine. The recorder
+// comes from policySet.
+var quarantineSet = wire.NewSet(quarantine.NewOperator, wire.Struct(new(quarantine.OperatorPorts), "*"))
 
 // methodsSet provides the methods listing.
 var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)))

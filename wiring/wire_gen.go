@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -49,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -341,22 +343,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	policiesService := policies.New(personPorts)
 	api := publisherapi.New(prometheusProver, policiesService)
-	recheckConfig := settings.RecheckConfig(publishers)
-	eventlogRecheck := eventlog.NewRecheck(log)
-	recheckPorts := recheck.Ports{
-		Transactions: transactions,
-		Policies:     registryrecordsPolicies,
-		Keys:         sources,
-		Publishers:   inprocessPublishers,
-		Clock:        clock,
-		Waiter:       clock,
-		Reporter:     eventlogRecheck,
-	}
-	runner := recheck.New(recheckConfig, recheckPorts)
-	registryrecordsReviews := registryrecords.NewReviews(db)
-	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
+	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
+	quarantineOperatorPorts := quarantine.OperatorPorts{
+		Transactions: transactions,
+		Writer:       servers,
+		Quarantine:   registryrecordsQuarantine,
+		Recorder:     recorder,
+		Clock:        clock,
+	}
+	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup7()
@@ -379,12 +376,38 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	quarantinePersonPorts := quarantine.PersonPorts{
+		Operator:  quarantineOperator,
+		Grants:    grants,
+		Authority: authority,
+		Cursors:   sealer,
+	}
+	quarantineService := quarantine.New(quarantinePersonPorts)
+	curationapiPorts := curationapi.Ports{
+		Quarantine: quarantineService,
+	}
+	curationapiAPI := curationapi.New(curationapiPorts)
+	recheckConfig := settings.RecheckConfig(publishers)
+	eventlogRecheck := eventlog.NewRecheck(log)
+	recheckPorts := recheck.Ports{
+		Transactions: transactions,
+		Policies:     registryrecordsPolicies,
+		Keys:         sources,
+		Publishers:   inprocessPublishers,
+		Clock:        clock,
+		Waiter:       clock,
+		Reporter:     eventlogRecheck,
+	}
+	runner := recheck.New(recheckConfig, recheckPorts)
+	registryrecordsReviews := registryrecords.NewReviews(db)
+	reviewRules := registryrecords.NewReviewRules(db)
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: transactions,
 		Reviews:      registryrecordsReviews,
 		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
+		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
 		Cursors:      sealer,
 		Clock:        clock,
@@ -426,6 +449,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: transactions,
 		Writer:       servers,
 		Reader:       servers,
+		Quarantine:   registryrecordsQuarantine,
 		Grants:       grants,
 		Policies:     checker,
 		Reviews:      registryrecordsReviews,
@@ -649,6 +673,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Publishers: api,
+		Curation:   curationapiAPI,
 		Recheck:    runner,
 		Reviews:    reviewapiAPI,
 		Reminder:   reviewsReminder,
@@ -930,6 +955,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
+	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup()
@@ -941,16 +967,26 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
+		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
 	reviewsOperator := reviews.NewOperator(reviewsOperatorPorts)
+	quarantineOperatorPorts := quarantine.OperatorPorts{
+		Transactions: runner,
+		Writer:       servers,
+		Quarantine:   registryrecordsQuarantine,
+		Recorder:     recorder,
+		Clock:        clock,
+	}
+	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
 	transferPorts := transfer.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
+		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
 		Clock:        clock,
 	}
@@ -969,6 +1005,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		MethodChanges: manageOperator,
 		Policies:      policiesOperator,
 		Reviews:       reviewsOperator,
+		Quarantine:    quarantineOperator,
 		Transfer:      mover,
 		AllowLists:    lists,
 		Issuer:        issuer,

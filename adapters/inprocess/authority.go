@@ -82,6 +82,9 @@ func (a *Authority) Record(ctx context.Context, act authority.Act) error {
 	if act.Rule != "" {
 		details["rule"] = string(act.Rule)
 	}
+	if act.Note != "" {
+		details["note"] = act.Note
+	}
 	if act.Caller.Address.IsValid() {
 		details["ipAddress"] = act.Caller.Address.String()
 	}

@@ -71,8 +71,21 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 		}
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
+	case authority.QuarantineChange:
+		return auth.RegistryChange, describeQuarantine(c)
 	case authority.MethodChange:
 		return auth.MethodsChange, map[string]any{"action": c.Action, "methodId": c.ID, "path": c.Path, "service": c.Service}
 	}
 	return "", nil
+}
+
+func describeQuarantine(c authority.QuarantineChange) map[string]any {
+	details := map[string]any{"action": "release", "serverName": c.ServerName}
+	if c.Added {
+		details["action"], details["note"] = "quarantine", c.Reason
+	}
+	if c.Version != "" {
+		details["version"] = c.Version
+	}
+	return details
 }

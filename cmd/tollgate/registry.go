@@ -13,8 +13,8 @@ import (
 )
 
 func newRegistry(p process) *cobra.Command {
-	c := &cobra.Command{Use: "registry", Short: "Validate documents, and import or export whole registries"}
-	c.AddCommand(newRegistryValidate(p), newRegistryImport(p), newRegistryExport(p))
+	c := &cobra.Command{Use: "registry", Short: "Validate documents, import or export whole registries, and hide servers"}
+	c.AddCommand(newRegistryValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p), newRegistryRelease(p))
 	return c
 }
 

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -73,6 +75,21 @@ func (p Pattern) Covers(q Pattern) bool {
 
 // Overlaps reports whether there is a name that both patterns select.
 func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
+
+// DisjointPatterns returns patterns that select the same names, of which no two select the same name,
+// in the order of the names that they select. It does not change the slice.
+func DisjointPatterns(patterns []Pattern) []Pattern {
+	sorted := slices.SortedFunc(slices.Values(patterns), func(a, b Pattern) int {
+		return cmp.Or(cmp.Compare(strings.TrimSuffix(a.value, "*"), strings.TrimSuffix(b.value, "*")), -cmp.Compare(a.value, b.value))
+	})
+	var disjoint []Pattern
+	for _, p := range sorted {
+		if n := len(disjoint); n == 0 || !disjoint[n-1].Covers(p) {
+			disjoint = append(disjoint, p)
+		}
+	}
+	return disjoint
+}
 
 // Grant allows its holder one action on the servers that the pattern selects.
 type Grant struct {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -78,6 +79,42 @@ func TestPatternRelationsAgreeWithNames(t *testing.T) {
 		}
 		if p.Overlaps(q) != someName || q.Overlaps(p) != someName {
 			t.Fatalf("%s overlaps %s: %t, the reverse: %t, and they have a name in common: %t", p, q, p.Overlaps(q), q.Overlaps(p), someName)
+		}
+	})
+}
+
+// TestDisjointPatterns checks that the result selects the same names, each by one pattern only, in
+// the order of the names.
+func TestDisjointPatterns(t *testing.T) {
+	t.Parallel()
+	names := shortNames()
+	pattern := rapid.StringMatching(`\*|[ab][ab.]{0,2}\*|[ab][ab.]{0,2}/[ab]{0,2}\*|[ab][ab.]{0,2}/[ab]{1,2}`)
+	rapid.Check(t, func(t *rapid.T) {
+		var given []Pattern
+		for _, text := range rapid.SliceOfN(pattern, 0, 6).Draw(t, "patterns") {
+			p, err := ParsePattern(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given = append(given, p)
+		}
+		got := DisjointPatterns(given)
+		selected := make([]string, len(got)) // the greatest name that each pattern selects
+		for _, name := range names {
+			matches := func(p Pattern) bool { return p.Matches(name) }
+			i := slices.IndexFunc(got, matches)
+			if (i >= 0) != slices.ContainsFunc(given, matches) || i >= 0 && slices.ContainsFunc(got[i+1:], matches) {
+				t.Fatalf("%v of %v select %s otherwise, or twice", got, given, name)
+			}
+			if i >= 0 {
+				selected[i] = max(selected[i], name.String())
+			}
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(got, func(p Pattern) bool { return p.Matches(name) })
+			if i > 0 && selected[i-1] >= name.String() {
+				t.Fatalf("%s of %v comes before names of the pattern before", name, got)
+			}
 		}
 	})
 }

@@ -34,7 +34,7 @@ type Publisher struct {
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
-	Action     string // publish, edit, delete, status, approve, reject
+	Action     string // publish, edit, delete, status, approve, reject, quarantine, release
 	ServerName string
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded
@@ -43,6 +43,7 @@ type Act struct {
 	// approved it without a person.
 	Review review.ID
 	Rule   review.RuleID
+	Note   string // why the caller made it, in the caller's words; empty for nothing
 }
 
 // Authority identifies and authorizes callers. All methods are safe for concurrent use.
@@ -129,8 +130,8 @@ type DecisionNotice struct {
 }
 
 // Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
-// MethodChange, a ReviewDecision, a ReviewRuleChange or a PolicyChange, which a person may also have
-// made.
+// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange or a PolicyChange, which a
+// person may also have made.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -182,10 +183,20 @@ type ReviewRuleChange struct {
 
 func (ReviewDecision) isChange()   {}
 func (ReviewRuleChange) isChange() {}
+
+// QuarantineChange is a server, or one version of it, that an operator put in quarantine or released.
+type QuarantineChange struct {
+	ServerName string
+	Version    string // empty for the whole server
+	Added      bool   // false if it was released
+	Reason     string // empty if it was released
+}
+
 func (PolicyChange) isChange()     {}
 func (GrantChange) isChange()      {}
 func (ImportedVersion) isChange()  {}
 func (MethodChange) isChange()     {}
+func (QuarantineChange) isChange() {}
 
 // Recorder records the changes of operators. It is safe for concurrent use.
 type Recorder interface {

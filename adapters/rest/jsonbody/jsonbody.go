@@ -119,6 +119,15 @@ func (b *Object) OptionalText(name string) (s string) {
 	return s
 }
 
+// NullableText returns a member that must be a string that is not empty; empty if it is missing or
+// null.
+func (b *Object) NullableText(name string) string {
+	if !b.has(name) {
+		return ""
+	}
+	return b.Text(name)
+}
+
 // Texts returns a member that must be a list of strings.
 func (b *Object) Texts(name string) []string {
 	if !b.has(name) {

@@ -129,6 +129,21 @@ func (p *Publisher) checkReserved(serverName string) error {
 	return nil
 }
 
+// checkQuarantine returns fault.Forbidden, with the reason, when a version is in quarantine (contract
+// C-22). The transaction checks this again; it is checked here too, because this error comes before
+// those of the rules.
+func (p *Publisher) checkQuarantine(ctx context.Context, t Target) error {
+	name, version, err := t.nameAndVersion()
+	if err != nil {
+		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
+	}
+	entries, err := p.ports.Quarantine.Entries(ctx, name)
+	if err != nil {
+		return err
+	}
+	return registry.CheckQuarantine(entries, version)
+}
+
 // joinActions returns the actions joined by "or".
 func joinActions(actions []registry.Action) string {
 	words := string(actions[0])

@@ -52,7 +52,11 @@ func (p *Publisher) commit(
 		if err != nil {
 			return err
 		}
-		lineage := registry.NewLineage(c.name, releases)
+		quarantined, err := p.ports.Quarantine.Entries(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		lineage := registry.NewLineage(c.name, releases, quarantined...)
 		decided, refusal := decide(lineage, p.ports.Clock.Now())
 		if err := p.checkRefusal(ctx, c, refusal); err != nil {
 			return err
@@ -68,10 +72,10 @@ func (p *Publisher) commit(
 }
 
 // checkRefusal returns the refusal of a change, or fault.Stale if its condition does not hold. A
-// missing version is fault.NotFound whatever the condition is; every other refusal comes after the
-// condition.
+// missing version is fault.NotFound, and one in quarantine fault.Forbidden, whatever the condition
+// is; every other refusal comes after the condition.
 func (p *Publisher) checkRefusal(ctx context.Context, c change, refusal error) error {
-	if c.condition != nil && !fault.Is(refusal, fault.NotFound) {
+	if c.condition != nil && !fault.Is(refusal, fault.NotFound) && !fault.Is(refusal, fault.Forbidden) {
 		if err := p.checkChangeCondition(ctx, c); err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ const (
 type fixture struct {
 	*publish.Publisher
 	servers   *records.Servers
+	held      *records.Quarantine
 	reviews   *records.Reviews
 	rules     *records.ReviewRules
 	grants    *records.Grants
@@ -47,6 +48,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 	db := records.New()
 	w := &fixture{
 		servers:   records.NewServers(db, true),
+		held:      records.NewQuarantine(db),
 		reviews:   records.NewReviews(db),
 		rules:     records.NewReviewRules(db),
 		grants:    records.NewGrants(db),
@@ -66,7 +68,7 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 // ports returns the dependencies of the publisher.
 func (w *fixture) ports() publish.Ports {
 	return publish.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
 		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{},
 	}
 }

@@ -43,6 +43,7 @@ type Ports struct {
 	Transactions transaction.Runner
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
+	Quarantine   registrystore.Quarantine
 	Grants       registrystore.Grants
 	Policies     *policies.Checker
 	Reviews      registrystore.Reviews
@@ -104,11 +105,11 @@ const (
 // Publish adds the version of a server that the body describes, or submits it for review.
 //
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
-// fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden,
-// fault.Stale when the version was published before and the condition does not hold for it,
-// fault.Invalid with code registry.CodeRules, fault.Conflict, fault.Exhausted when too many
-// documents of the caller wait for review. At any point the error may be
-// fault.Unavailable, when a dependency fails.
+// fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden, also
+// for what is in quarantine (contract C-22), fault.Stale when the version was published before and
+// the condition does not hold for it, fault.Invalid with code registry.CodeRules, fault.Conflict,
+// fault.Exhausted when too many documents of the caller wait for review. At any point the error may
+// be fault.Unavailable, when a dependency fails.
 func (p *Publisher) Publish(ctx context.Context, r Request) (Outcome, error) {
 	if p.config.WritesOff {
 		return Outcome{}, errWritesOff("publishing")
@@ -132,6 +133,9 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 		return Outcome{}, err
 	}
 	if err := p.requirePermission(ctx, act.Caller, draft.Name(), publishPermission()); err != nil {
+		return Outcome{}, err
+	}
+	if err := p.checkQuarantine(ctx, Target{draft.Name(), draft.Version()}); err != nil {
 		return Outcome{}, err
 	}
 	if err := p.checkDraftCondition(ctx, r.Condition, draft); err != nil {
@@ -177,6 +181,9 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 		return Outcome{}, err
 	}
 	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
+		return Outcome{}, err
+	}
+	if err := p.checkQuarantine(ctx, t); err != nil {
 		return Outcome{}, err
 	}
 	if err := t.checkSameVersion(draft); err != nil {

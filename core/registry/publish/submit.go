@@ -45,7 +45,11 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 		if err != nil {
 			return err
 		}
-		lineage, now := registry.NewLineage(name, releases), p.ports.Clock.Now()
+		quarantined, err := p.ports.Quarantine.Entries(ctx, name)
+		if err != nil {
+			return err
+		}
+		lineage, now := registry.NewLineage(name, releases, quarantined...), p.ports.Clock.Now()
 		release, kind, refusal := s.decide(lineage, waiting, now)
 		if err := p.checkRefusal(ctx, change{name, version, s.condition}, refusal); err != nil {
 			return err

@@ -33,6 +33,7 @@ type fixture struct {
 	service   *reviews.Service
 	servers   *records.Servers
 	store     *records.Reviews
+	held      *records.Quarantine
 	notices   *records.ReviewNotices
 	grants    *records.Grants
 	clock     *clocktest.Manual
@@ -43,7 +44,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	db := records.New()
 	fx := &fixture{
-		servers: records.NewServers(db, true), store: records.NewReviews(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
+		servers: records.NewServers(db, true), store: records.NewReviews(db), held: records.NewQuarantine(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{pattern: newPattern(t, "com.example/*")},
 	}
 	for _, g := range []registry.Grant{
@@ -68,11 +69,11 @@ func newFixture(t testing.TB) *fixture {
 		policies.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
 	entropy := &countingEntropy{}
 	fx.publisher = publish.New(publish.Config{Review: true, PendingMax: 5}, publish.Ports{
-		Transactions: db, Writer: fx.servers, Reader: fx.servers, Grants: fx.grants, Policies: checker, Reviews: fx.store,
+		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
 		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy,
 	})
 	fx.operator = reviews.NewOperator(reviews.OperatorPorts{
-		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers,
+		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 	})
 	fx.service = reviews.New(reviews.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})

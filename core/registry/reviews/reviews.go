@@ -40,6 +40,7 @@ type OperatorPorts struct {
 	Rules        registrystore.ReviewRules
 	Reader       registrystore.ServerReader
 	Writer       registrystore.ServerWriter
+	Quarantine   registrystore.Quarantine
 	Recorder     authority.Recorder
 	Cursors      *page.Sealer
 	Clock        clock.Clock
@@ -125,7 +126,11 @@ func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, 
 			return err
 		}
 		if d.Approve {
-			if err := o.serve(ctx, registry.NewLineage(r.Name, releases), r, d); err != nil {
+			quarantined, err := o.ports.Quarantine.Entries(ctx, r.Name)
+			if err != nil {
+				return err
+			}
+			if err := o.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
 				return err
 			}
 		}
@@ -140,7 +145,8 @@ func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, 
 	return o.show(ctx, decided)
 }
 
-// serve stores the document of an approved review.
+// serve stores the document of an approved review. It returns fault.Conflict for a version in
+// quarantine (contract C-22), and for one that was deleted or published meanwhile.
 func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) error {
 	draft, err := registry.ParseDraft(r.Document)
 	if err != nil {
@@ -159,6 +165,9 @@ func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Revi
 		}
 	} else {
 		_, err = l.Publish(r.Version, d.At)
+	}
+	if fault.Is(err, fault.Forbidden) { // in quarantine
+		return fault.Newf(fault.Conflict, "%s; release it first", fault.PublicMessage(err))
 	}
 	if err != nil {
 		return err

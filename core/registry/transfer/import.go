@@ -27,8 +27,9 @@ type Options struct {
 }
 
 // Import stores the records of the source with their own status and times, and continues after
-// records that cannot be stored. A version that is stored already does not change. Versions of one
-// server that are next to each other are stored in one transaction.
+// records that cannot be stored. A version that is stored already does not change, and nothing of
+// what is in quarantine (contract C-22). Versions of one server that are next to each other are
+// stored in one transaction.
 //
 // The counts are valid also with an error, which ends the import: that of the source,
 // fault.Unavailable when the database fails, or that of the context. What was stored until then

@@ -36,8 +36,12 @@ func (m *Mover) storeBatch(ctx context.Context, batch []candidate) ([]Outcome, e
 // splitKnown separates new records from those whose versions are stored already. It takes no lock,
 // so that an import without new records does not block other writers.
 func (m *Mover) splitKnown(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
+	quarantined, err := m.ports.Quarantine.Entries(ctx, batch[0].release.Name)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, c := range batch {
-		o, err := m.compareStored(ctx, c)
+		o, err := m.compareStored(ctx, c, quarantined)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			rest = append(rest, c)
@@ -50,9 +54,12 @@ func (m *Mover) splitKnown(ctx context.Context, batch []candidate) (rest []candi
 	return rest, outcomes, nil
 }
 
-// compareStored returns the outcome for a record whose version is stored already, or
-// fault.NotFound.
-func (m *Mover) compareStored(ctx context.Context, c candidate) (Outcome, error) {
+// compareStored returns the outcome for a record whose version is in quarantine or stored already,
+// or fault.NotFound.
+func (m *Mover) compareStored(ctx context.Context, c candidate, quarantined []registry.Quarantined) (Outcome, error) {
+	if err := registry.CheckQuarantine(quarantined, c.release.Version); err != nil {
+		return c.newOutcome(Refused, publicMessage(err)), nil
+	}
 	stored, err := m.ports.Reader.Version(ctx, c.release.Name, c.release.Version, true)
 	if err != nil {
 		return Outcome{}, err
@@ -100,6 +107,10 @@ func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error
 	if err != nil {
 		return nil, err
 	}
+	quarantined, err := m.ports.Quarantine.Entries(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	here := make(map[registry.Version]bool, len(releases)+len(batch))
 	for _, r := range releases {
 		here[r.Version] = true
@@ -112,7 +123,7 @@ func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error
 		before, twice := first[v]
 		switch {
 		case here[v]: // stored since splitKnown
-			o, err := m.compareStored(ctx, c)
+			o, err := m.compareStored(ctx, c, quarantined)
 			if err != nil {
 				return nil, err
 			}
@@ -124,7 +135,7 @@ func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error
 			fresh = append(fresh, c)
 		}
 	}
-	done, err := m.saveNew(ctx, registry.NewLineage(name, releases), fresh)
+	done, err := m.saveNew(ctx, registry.NewLineage(name, releases, quarantined...), fresh)
 	return append(outcomes, done...), err
 }
 

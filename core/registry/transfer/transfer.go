@@ -20,6 +20,7 @@ type Ports struct {
 	Transactions transaction.Runner
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
+	Quarantine   registrystore.Quarantine
 	Recorder     authority.Recorder
 	Clock        clock.Clock
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -27,9 +28,10 @@ var (
 // fixture is a mover of an empty registry in memory.
 type fixture struct {
 	*transfer.Mover
-	servers *records.Servers
-	runner  *runner
-	trail   *fakeRecorder
+	servers    *records.Servers
+	quarantine *records.Quarantine
+	runner     *runner
+	trail      *fakeRecorder
 }
 
 // fakeRecorder keeps what was recorded in the audit log, also by a transaction that fails.
@@ -49,7 +51,10 @@ func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Cha
 func newFixture() *fixture {
 	db := records.New()
 	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
-	w.Mover = transfer.New(transfer.Ports{Transactions: w.runner, Writer: w.servers, Reader: w.servers, Recorder: w.trail, Clock: clocktest.NewManual(now)})
+	w.quarantine = records.NewQuarantine(db)
+	w.Mover = transfer.New(transfer.Ports{
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+	})
 	return w
 }
 
@@ -344,5 +349,41 @@ func TestExportIsOrdered(t *testing.T) {
 	full := errors.New("disk full")
 	if n, err := w.Export(t.Context(), func(registry.Record) error { return full }); !errors.Is(err, full) || n != 0 {
 		t.Errorf("Export = %d, %v, want the writer's error", n, err)
+	}
+}
+
+// TestImportLeavesQuarantine checks that an import changes nothing of what is in quarantine.
+func TestImportLeavesQuarantine(t *testing.T) {
+	t.Parallel()
+	w := newFixture()
+	w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/b", "1.0.0")))
+	for target, reason := range map[quarantine.Target]string{{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all"} {
+		o := quarantine.NewOperator(quarantine.OperatorPorts{
+			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+		})
+		if _, err := o.Add(t.Context(), target, reason); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := w.exportAll(t)
+	w.runner.twice = true
+	_, outcomes := w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/a", "0.9.0")),
+		plainEntry(document("com.example/b", "1.0.0")), plainEntry(document("com.example/b", "2.0.0")))
+	want := []string{
+		"refused com.example/a@1.0.0 com.example/a 1.0.0 is in quarantine: one", "taken com.example/a@0.9.0",
+		"refused com.example/b@1.0.0 com.example/b is in quarantine: all", "refused com.example/b@2.0.0 com.example/b is in quarantine: all",
+	}
+	if !slices.Equal(outcomes, want) {
+		t.Errorf("outcomes = %q, want %q", outcomes, want)
+	}
+	after := w.exportAll(t)
+	i := slices.IndexFunc(after, func(r registry.Record) bool { return r.Version.String() == "0.9.0" })
+	if i < 0 || !after[i].Latest {
+		t.Fatalf("the other version is %+v, want it the latest", after)
+	}
+	for _, r := range append(after[:i], after[i+1:]...) {
+		if b := slices.IndexFunc(before, func(q registry.Record) bool { return q.Name == r.Name && q.Version == r.Version }); r.Status != registry.StatusDeleted || before[b].StatusMessage != r.StatusMessage {
+			t.Errorf("%+v was %+v", r, before[b])
+		}
 	}
 }
