@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -56,6 +57,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), publisherapi.New(nil, nil), reviewapi.New(nil),
+			curationapi.New(curationapi.Ports{}),
 		},
 		Health: rest.NewHealth(), Pages: docs,
 	})
@@ -115,8 +117,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 		}
 		compared++
 	}
-	if compared != 20 {
-		t.Errorf("compared %d paths, want 20", compared)
+	if compared != 21 {
+		t.Errorf("compared %d paths, want 21", compared)
 	}
 }
 

@@ -30,7 +30,7 @@ func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 type Quarantine interface {
 	Add(ctx context.Context, r quarantine.Request, read func() (quarantine.Draft, error)) (registry.Quarantined, error)
 	List(ctx context.Context, r quarantine.Request, q quarantine.Query) (quarantine.Page, error)
-	Release(ctx context.Context, r quarantine.Request, t quarantine.Target) error
+	Release(ctx context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error
 }
 
 // Ports are the dependencies of an API. All fields are required.

@@ -52,9 +52,14 @@ func (s *stub) List(_ context.Context, r quarantine.Request, q quarantine.Query)
 	return s.page, s.err
 }
 
-func (s *stub) Release(_ context.Context, r quarantine.Request, t quarantine.Target) error {
-	s.request, s.target = r, t
-	return s.err
+func (s *stub) Release(_ context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error {
+	s.request = r
+	if s.err != nil {
+		return s.err
+	}
+	var err error
+	s.target, err = read()
+	return err
 }
 
 type unlimited struct{}
@@ -193,6 +198,7 @@ func TestRelease(t *testing.T) {
 		if s.target != (quarantine.Target{ServerName: "com.example/a"}) {
 			t.Errorf("the target is %+v", s.target)
 		}
+		expect(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)
 		expect(t, http.MethodDelete, url+path+"?serverName=%00", "", 400, `{"error":"serverName must be text without NUL"}`)
 		expect(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400, `{"error":"version must be text without NUL"}`)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 )
@@ -67,17 +68,23 @@ func (a *API) listQuarantine(c *fiber.Ctx) error {
 }
 
 func (a *API) releaseQuarantine(c *fiber.Ctx) error {
-	name, err := queryText(c, "serverName")
+	err := a.ports.Quarantine.Release(c.UserContext(), newRequest(c), func() (quarantine.Target, error) { return readTarget(c) })
 	if err != nil {
-		return err
-	}
-	version, err := queryText(c, "version")
-	if err != nil {
-		return err
-	}
-	if err := a.ports.Quarantine.Release(c.UserContext(), newRequest(c), quarantine.Target{ServerName: name, Version: version}); err != nil {
 		return err
 	}
 	c.Status(fiber.StatusNoContent)
 	return nil
+}
+
+// readTarget reads the parameters of a request. An empty version counts as absent.
+func readTarget(c *fiber.Ctx) (quarantine.Target, error) {
+	name, err := queryText(c, "serverName")
+	if err != nil {
+		return quarantine.Target{}, err
+	}
+	if name == "" {
+		return quarantine.Target{}, fault.New(fault.Invalid, "serverName is missing")
+	}
+	version, err := queryText(c, "version")
+	return quarantine.Target{ServerName: name, Version: version}, err
 }

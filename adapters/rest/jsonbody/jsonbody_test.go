@@ -97,6 +97,27 @@ func TestMembersAreRead(t *testing.T) {
 	}
 }
 
+// TestNullableText requires that a text may be missing or null, but not empty.
+func TestNullableText(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{`{}`: "", `{"v":null}`: "", `{"v":"1"}`: "1"} {
+		b, err := Parse([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.NullableText("v"); got != want || b.Err() != nil {
+			t.Errorf("%s: %q, %v, want %q", body, got, b.Err(), want)
+		}
+	}
+	b, err := Parse([]byte(`{"v":""}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.NullableText("v"); b.Err() == nil || b.Err().Error() != "v must not be empty" {
+		t.Errorf("an empty text: %v", b.Err())
+	}
+}
+
 // TestLongNamesAreClipped requires that an error repeats only the beginning of a long name.
 func TestLongNamesAreClipped(t *testing.T) {
 	t.Parallel()

@@ -87,19 +87,29 @@ func (s *Service) add(ctx context.Context, read func() (Draft, error), act *auth
 	})
 }
 
-// Release releases a server, or one version. The errors are those of Add without fault.Conflict for
-// what is in quarantine already; fault.NotFound when it is not in quarantine, fault.Conflict when
-// another server now has one of the remote URLs.
-func (s *Service) Release(ctx context.Context, r Request, t Target) error {
-	act, err := s.identify(ctx, r, authority.Act{Action: actRelease, ServerName: registry.Clip(t.ServerName), Version: registry.Clip(t.Version)})
+// Release releases a server, or one version. read returns the target that the caller sent; it is
+// called when the caller is known. The errors are those of Add without fault.Conflict for what is in
+// quarantine already; fault.NotFound when it is not in quarantine, fault.Conflict when another server
+// now has one of the remote URLs.
+func (s *Service) Release(ctx context.Context, r Request, read func() (Target, error)) error {
+	act, err := s.identify(ctx, r, authority.Act{Action: actRelease})
 	if err != nil {
 		return err
 	}
-	err = s.requireReviewer(ctx, act.Caller, t.ServerName)
-	if err == nil {
-		err = s.ports.Operator.release(ctx, t, func(ctx context.Context) error { return s.ports.Authority.Record(ctx, act) })
+	return refusal.Record(ctx, s.ports.Authority, act, s.release(ctx, read, &act))
+}
+
+// release releases what read returns, and adds it to act.
+func (s *Service) release(ctx context.Context, read func() (Target, error), act *authority.Act) error {
+	t, err := read()
+	if err != nil {
+		return err
 	}
-	return refusal.Record(ctx, s.ports.Authority, act, err)
+	act.ServerName, act.Version = registry.Clip(t.ServerName), registry.Clip(t.Version)
+	if err := s.requireReviewer(ctx, act.Caller, t.ServerName); err != nil {
+		return err
+	}
+	return s.ports.Operator.release(ctx, t, func(ctx context.Context) error { return s.ports.Authority.Record(ctx, *act) })
 }
 
 // Query has the parameters of a list, as they were sent; empty ones count as absent.

@@ -161,7 +161,9 @@ func (f *fixture) add(t *testing.T, token, server, version, reason string) (regi
 
 func (f *fixture) release(t *testing.T, token, server, version string) error {
 	t.Helper()
-	return f.service.Release(t.Context(), quarantine.Request{Token: token, Address: address}, quarantine.Target{ServerName: server, Version: version})
+	return f.service.Release(t.Context(), quarantine.Request{Token: token, Address: address}, func() (quarantine.Target, error) {
+		return quarantine.Target{ServerName: server, Version: version}, nil
+	})
 }
 
 // describe returns the versions of a server, each as version, status, message and a star if it is

@@ -31,6 +31,7 @@ type fixture struct {
 	publisher *publish.Publisher
 	operator  *reviews.Operator
 	service   *reviews.Service
+	db        *records.Database
 	servers   *records.Servers
 	store     *records.Reviews
 	held      *records.Quarantine
@@ -44,7 +45,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	db := records.New()
 	fx := &fixture{
-		servers: records.NewServers(db, true), store: records.NewReviews(db), held: records.NewQuarantine(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
+		db: db, servers: records.NewServers(db, true), store: records.NewReviews(db), held: records.NewQuarantine(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{pattern: newPattern(t, "com.example/*")},
 	}
 	for _, g := range []registry.Grant{
