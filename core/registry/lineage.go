@@ -100,6 +100,9 @@ func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error)
 	if len(l.current) == 0 {
 		return nil, errNoServer()
 	}
+	if q, i := l.findEntry(Version{}); i >= 0 {
+		return nil, q.Forbid()
+	}
 	at := l.changeTime(now)
 	var changed []int
 	var refusal error

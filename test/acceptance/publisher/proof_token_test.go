@@ -11,8 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// policiesPath is the path of policies (contract P-20).
-const policiesPath = "/x/dev.tollgate/publishers"
+// policiesPath is the path of policies (contract P-20), quarantinePath that of quarantine (contract
+// C-20).
+const (
+	policiesPath   = "/x/dev.tollgate/publishers"
+	quarantinePath = "/x/dev.tollgate/quarantine"
+)
 
 // TestProofNarrowToken checks what the token of a publisher may do, and what ends it (contract P-13,
 // P-15, P-16).
@@ -20,6 +24,7 @@ func TestProofNarrowToken(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		p := startProofs(t, e)
 		checkNarrowToken(t, p)
+		checkQuarantine(t, p)
 		checkTokenEnds(t, p)
 		checkMakers(t, p)
 	})
@@ -50,6 +55,9 @@ func checkNarrowToken(t *testing.T, p *proofSite) {
 			{"GET", prefix + policiesPath, nil, 403},
 			{"POST", prefix + policiesPath, map[string]string{"method": "dns", "domain": "wide.example", "pattern": "example.wide/*"}, 403},
 			{"DELETE", prefix + policiesPath + "/" + unknownPolicy, nil, 403},
+			{"GET", prefix + quarantinePath, nil, 403},
+			{"POST", prefix + quarantinePath, map[string]string{"serverName": "example.wide/weather", "reason": "x"}, 403},
+			{"DELETE", prefix + quarantinePath + "?serverName=example.wide/weather", nil, 403},
 			{"GET", "/auth/session", nil, 401}, {"GET", "/devices", nil, 401}, {"GET", "/sessions", nil, 401}, {"GET", "/audit-logs", nil, 401},
 			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": fixture.Password + "8"}, 401},
 		} {
@@ -59,6 +67,20 @@ func checkNarrowToken(t *testing.T, p *proofSite) {
 			}
 		}
 	}
+}
+
+// checkQuarantine checks that the token of a publisher changes nothing in quarantine (contract C-22).
+func checkQuarantine(t *testing.T, p *proofSite) {
+	key := newEd25519Key(t)
+	p.allowDomain(t, "held.example", key, "--pattern", "example.held/*", "--action", "publish", "--action", "status")
+	token := p.token(t, "held.example", key)
+	p.publish(t, token, "example.held/weather", "1.0.0").WantStatus(t, 200)
+	p.e.RunCommand(t, "", "registry", "quarantine", "example.held/weather", "--reason", "it sends mail")
+	const sentence = "example.held/weather is in quarantine: it sends mail"
+	wantSentence(t, p.publish(t, token, "example.held/weather", "2.0.0").WantStatus(t, 403), sentence)
+	wantSentence(t, p.setStatus(t, token, "example.held/weather", "1.0.0").WantStatus(t, 403), sentence)
+	p.e.RunCommand(t, "", "registry", "release", "example.held/weather")
+	p.setStatus(t, token, "example.held/weather", "1.0.0").WantStatus(t, 200)
 }
 
 // wantEnded checks that the token is refused at the next request on every instance.
