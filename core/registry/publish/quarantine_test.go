@@ -108,3 +108,23 @@ func mustPattern(t *testing.T, text string) registry.Pattern {
 	}
 	return p
 }
+
+// TestQuarantineWhilePackagesAreChecked checks that a document whose packages are checked while it is
+// put in quarantine is refused: the transaction of the change decides.
+func TestQuarantineWhilePackagesAreChecked(t *testing.T) {
+	t.Parallel()
+	const packages = `"packages":[{"registryType":"npm","identifier":"weather","version":"1.0.0","transport":{"type":"stdio"}}]`
+	for name, call := range map[string]func(*fixture) error{
+		"publish": publishCall(trustedToken, document("2.0.0", packages)),
+		"replace": replaceCall(trustedToken, document("1.0.0", packages), "1.0.0"),
+	} {
+		w := newFixture(t, publish.Config{}, registry.ActionPublish, registry.ActionEdit)
+		w.publishAll(t, "1.0.0")
+		ports := w.ports()
+		ports.Ownership = slowChecker{func() { w.putInQuarantine(t, "") }}
+		w.Publisher = publish.New(publish.Config{}, ports)
+		if err := call(w); !fault.Is(err, fault.Forbidden) || err.Error() != "com.example/weather is in quarantine: it sends mail" {
+			t.Errorf("%s: %v, want the refusal by quarantine", name, err)
+		}
+	}
+}
