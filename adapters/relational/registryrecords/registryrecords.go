@@ -1,8 +1,7 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
 // quarantine, the grants, the policies of publishers and the reviews in a relational database. It
-// implements the ports of
-// ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
-// the constraints of the schema hold for all callers.
+// implements the ports of ports/registrystore. It has the queries, not the rules: core/registry
+// decides what is stored, and the constraints of the schema hold for all callers.
 package registryrecords
 
 import (
