@@ -18,7 +18,7 @@ func newRegistryQuarantine(p process) *cobra.Command {
 			"cannot change it or add versions. Who asks for deleted versions sees it as deleted,\n" +
 			"with the reason. registry release restores what was.",
 		Example: "  tollgate registry quarantine com.example/weather --reason 'it sends what it reads to another host'\n" +
-			"  tollgate registry quarantine com.example/weather --version 1.4.0 --reason 'CVE-2026-1234'\n" +
+			"  tollgate registry quarantine com.example/weather --version 1.0.0 --reason 'CVE-2026-1234'\n" +
 			"  tollgate registry quarantine --list --output json",
 	}
 	o := addOutput(c)
@@ -63,7 +63,7 @@ func newRegistryRelease(p process) *cobra.Command {
 			"status and the message that they had before, unless they are in quarantine\n" +
 			"otherwise: a version is hidden while it or its server is in quarantine.",
 		Example: "  tollgate registry release com.example/weather\n" +
-			"  tollgate registry release com.example/weather --version 1.4.0",
+			"  tollgate registry release com.example/weather --version 1.0.0",
 		Args: cobra.ExactArgs(1),
 	}
 	var version string

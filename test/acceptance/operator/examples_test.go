@@ -28,6 +28,7 @@ var exampleCommands = map[string]string{
 	"tollgate user disable-mfa": "tollgate user enrol-mfa --email ada@example.com",
 	"tollgate grant remove":     "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
 	"tollgate registry export":  "rm backup.json",
+	"tollgate registry release": held + "; " + held + " --version 1.0.0",
 	"tollgate methods remove":   "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
 	"tollgate login":            begun,
 	"tollgate logout":           begun,
@@ -36,13 +37,15 @@ var exampleCommands = map[string]string{
 	"tollgate whoami":           begun,
 }
 
-// The commands that prepare a publisher: signed in, with an open step-up; and the code of the
-// step-up.
+// The commands that prepare a publisher: signed in, with an open step-up; the code of the step-up;
+// and the command that puts the server in quarantine.
 const (
 	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
 	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
 
 	steppedUp = "tollgate login --code " + code
+
+	held = "tollgate registry quarantine com.example/weather --reason 'it sends mail'"
 )
 
 // exampleServices are the commands that call a service. Each line of their examples gets a running
