@@ -380,6 +380,7 @@ func checkCommands(t *testing.T, s *site) {
 }
 
 func checkNotices(t *testing.T, s *site) {
+	s.submit(t, s.ada, titled("com.example/waiting", "1.0.0", "x"))
 	for _, words := range []string{"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted", "A reviewer has rejected what you submitted", "com.example/rejected 1.0.0"} {
 		await.Until(t, fixture.Patience, words, func() bool {
 			text, err := os.ReadFile(s.e.Dir + "/notices.jsonl")
