@@ -158,24 +158,12 @@ func (l *Lineage) applyStatus(i int, u StatusUpdate, at time.Time) bool {
 
 // updateLatest gives the latest flag to the version that ranks highest.
 func (l *Lineage) updateLatest(at time.Time) {
-	best := l.highestRanked()
+	best := highestRanked(l.current)
 	for i := range l.current {
 		if r := &l.current[i]; r.Latest != (i == best) {
 			r.Latest, r.UpdatedAt = i == best, at
 		}
 	}
-}
-
-// highestRanked returns the index of the version that ranks highest. There must be at least one
-// version.
-func (l *Lineage) highestRanked() int {
-	best, bestRank := 0, rankOf(l.current[0])
-	for i := 1; i < len(l.current); i++ {
-		if r := rankOf(l.current[i]); r.ranksAbove(bestRank) {
-			best, bestRank = i, r
-		}
-	}
-	return best
 }
 
 // changeTime returns the time of a change: now, in microseconds, but later than all earlier times

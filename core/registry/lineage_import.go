@@ -40,7 +40,7 @@ func (l *Lineage) updateLatestAfterImport(at time.Time) {
 	if len(l.current) == 0 {
 		return
 	}
-	best := l.highestRanked()
+	best := highestRanked(l.current)
 	for i := range l.current {
 		r := &l.current[i]
 		if r.Latest == (i == best) {

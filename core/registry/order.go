@@ -9,6 +9,26 @@ import "golang.org/x/mod/semver"
 // of a server are published at the same time.
 func Outranks(a, b Release) bool { return rankOf(a).ranksAbove(rankOf(b)) }
 
+// HighestRanked returns the release that outranks the others, and false if there is none.
+func HighestRanked(releases []Release) (Release, bool) {
+	if len(releases) == 0 {
+		return Release{}, false
+	}
+	return releases[highestRanked(releases)], true
+}
+
+// highestRanked returns the index of the release that outranks the others. There must be at least
+// one.
+func highestRanked(releases []Release) int {
+	best, bestRank := 0, rankOf(releases[0])
+	for i := 1; i < len(releases); i++ {
+		if r := rankOf(releases[i]); r.ranksAbove(bestRank) {
+			best, bestRank = i, r
+		}
+	}
+	return best
+}
+
 // ranked is a release with its version in the form that is compared.
 type ranked struct {
 	release  Release

@@ -1,0 +1,178 @@
+// Package view is the model of views: parts of the registry that an organisation gives to some of
+// its people. It has the rules of what a view shows; package views has the use cases.
+package view
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// All is the name of the view that has all servers. It is always there and cannot be added.
+const All = "all"
+
+// MaxPatterns is the greatest number of patterns that include servers, and of those that exclude
+// servers (contract C-30).
+const MaxPatterns = 100
+
+// Name is the name of a view: 1 to 40 lower-case letters, digits and hyphens.
+type Name string
+
+// TokenName is the name of a token of a view. It has the form of a Name.
+type TokenName string
+
+var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// ParseName returns the name of a view that operators may add. It returns fault.Invalid for a text
+// of another form and for the reserved name (contract C-30).
+func ParseName(s string) (Name, error) {
+	switch {
+	case s == All:
+		return "", fault.New(fault.Invalid, "the name of a view must not be all: that view is always there")
+	case !nameForm.MatchString(s):
+		return "", fault.Newf(fault.Invalid, "the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+	}
+	return Name(s), nil
+}
+
+// ParseTokenName returns the name of a token. It returns fault.Invalid for a text of another form.
+func ParseTokenName(s string) (TokenName, error) {
+	if !nameForm.MatchString(s) {
+		return "", fault.Newf(fault.Invalid, "the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+	}
+	return TokenName(s), nil
+}
+
+// Access is who may read a view.
+type Access string
+
+// The values of Access.
+const (
+	Public    Access = "public"
+	WithToken Access = "token" // who has a token of the view
+)
+
+// ParseAccess returns the access with the given name. It returns fault.Invalid for any other text.
+func ParseAccess(s string) (Access, error) {
+	switch a := Access(s); a {
+	case Public, WithToken:
+		return a, nil
+	}
+	return "", fault.Newf(fault.Invalid, "access must be public or token, not %.60q", s)
+}
+
+// Deprecated is what a view does with deprecated versions.
+type Deprecated string
+
+// The values of Deprecated.
+const (
+	Show Deprecated = "show"
+	Hide Deprecated = "hide"
+)
+
+// ParseDeprecated returns the value with the given name. It returns fault.Invalid for any other
+// text.
+func ParseDeprecated(s string) (Deprecated, error) {
+	switch d := Deprecated(s); d {
+	case Show, Hide:
+		return d, nil
+	}
+	return "", fault.Newf(fault.Invalid, "deprecated must be show or hide, not %.60q", s)
+}
+
+// View is a part of the registry. New makes one.
+type View struct {
+	Name       Name
+	Include    []registry.Pattern // the servers of the view; empty for all
+	Exclude    []registry.Pattern // servers that are not in the view, even if Include selects them
+	Deprecated Deprecated
+	Access     Access
+}
+
+// Draft is a view as an operator writes it. Deprecated and Access may be empty: deprecated versions
+// are shown, and everybody may read the view.
+type Draft struct {
+	Name               string
+	Include, Exclude   []string
+	Deprecated, Access string
+}
+
+// New returns the view of a draft. It returns fault.Invalid with the name of the field if one is
+// wrong (contract C-30).
+func New(d Draft) (View, error) {
+	v := View{Deprecated: Show, Access: Public}
+	var err error
+	if v.Name, err = ParseName(d.Name); err != nil {
+		return View{}, err
+	}
+	if v.Include, err = parsePatterns("include", d.Include); err != nil {
+		return View{}, err
+	}
+	if v.Exclude, err = parsePatterns("exclude", d.Exclude); err != nil {
+		return View{}, err
+	}
+	if d.Deprecated != "" {
+		if v.Deprecated, err = ParseDeprecated(d.Deprecated); err != nil {
+			return View{}, err
+		}
+	}
+	if d.Access != "" {
+		if v.Access, err = ParseAccess(d.Access); err != nil {
+			return View{}, err
+		}
+	}
+	return v, nil
+}
+
+// parsePatterns returns the patterns of a field, each once.
+func parsePatterns(field string, texts []string) (patterns []registry.Pattern, err error) {
+	for _, s := range texts {
+		p, err := registry.ParsePattern(s)
+		if err != nil {
+			f, _ := fault.As(err)
+			return nil, fault.Newf(fault.Invalid, "%s: %s", field, f.Message)
+		}
+		if !slices.Contains(patterns, p) {
+			patterns = append(patterns, p)
+		}
+	}
+	if len(patterns) > MaxPatterns {
+		return nil, fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns, len(patterns))
+	}
+	return patterns, nil
+}
+
+// OfAll returns the view of all servers.
+func OfAll() View { return View{Name: All, Deprecated: Show, Access: Public} }
+
+// Includes reports whether a server is in the view: exclusion wins, and without patterns that
+// include servers, all are (contract C-31).
+func (v View) Includes(name registry.Name) bool {
+	matches := func(p registry.Pattern) bool { return p.Matches(name) }
+	return !slices.ContainsFunc(v.Exclude, matches) && (len(v.Include) == 0 || slices.ContainsFunc(v.Include, matches))
+}
+
+// Hides reports whether the view leaves out versions with the status.
+func (v View) Hides(s registry.Status) bool {
+	return v.Deprecated == Hide && s == registry.StatusDeprecated
+}
+
+// Latest returns which of all versions of a server is the latest in the view: the one that outranks
+// the others that the view shows. It returns false if the view shows none (contract C-32).
+func (v View) Latest(all []registry.Release) (registry.Release, bool) {
+	shown := make([]registry.Release, 0, len(all))
+	for _, r := range all {
+		if v.Includes(r.Name) && !v.Hides(r.Status) {
+			shown = append(shown, r)
+		}
+	}
+	return registry.HighestRanked(shown)
+}
+
+// Equal reports whether two views are the same.
+func (v View) Equal(w View) bool {
+	return v.Name == w.Name && v.Deprecated == w.Deprecated && v.Access == w.Access &&
+		slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
+}
