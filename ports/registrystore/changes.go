@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Changes reports that published versions changed, so that answers made from them can be kept. A
-// change is a committed change of any version, by this process or by another one.
+// Changes reports that published versions or views changed, so that answers made from them can be
+// kept. A change is a committed change of any version or view, by this process or by another one.
 type Changes interface {
-	// Revision reads the revision of the published versions. Two equal revisions of one database
+	// Revision reads the revision of the published versions and views. Two equal revisions of one database
 	// mean that no change was committed between the reads. It returns fault.Unavailable when the
 	// database is not available.
 	Revision(ctx context.Context) (Revision, error)
@@ -25,9 +25,10 @@ type Changes interface {
 	Removals(after uint64) (names []string, position uint64, complete bool)
 }
 
-// Revision identifies a state of the published versions. It has no order, because a database that
+// Revision identifies a state of the published versions and the views. It has no order, because a database that
 // took over from another one may have an older state.
 type Revision struct {
-	Changes  int64 // another number after each change
+	Changes  int64 // another number after each change of a version
 	Removals int64 // another number after each change by which a version was deleted
+	Views    int64 // another number after each change of a view or of its tokens
 }

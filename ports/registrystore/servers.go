@@ -23,7 +23,13 @@ type ServerReader interface {
 	Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error)
 	// Latest returns the version with the latest flag, or fault.NotFound.
 	Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error)
+	// Undeprecated returns the releases that are not deprecated, deleted ones too, of those of the
+	// servers whose latest version is deprecated, in any order. There are at most MaxNames names.
+	Undeprecated(ctx context.Context, names []registry.Name) ([]registry.Release, error)
 }
+
+// MaxNames is the greatest number of servers in one call of ServerReader.Undeprecated.
+const MaxNames = 100
 
 // ServerWriter changes the versions of a server. The methods must be called inside one transaction
 // (ports/transaction), Lock first.
@@ -75,8 +81,8 @@ type Page struct {
 	More    bool // there may be records after the page
 	// EndName and EndVersion are the last position that the store has read, if it ended the page
 	// early, possibly without any record. It does so when it would have to read too many records
-	// that do not match, for a search or a listing of updates among thousands of servers. If they
-	// are empty, the page ends with its last record.
+	// that do not match, for a search, a listing of updates or one without deprecated versions
+	// among thousands of servers. If they are empty, the page ends with its last record.
 	EndName, EndVersion string
 }
 
@@ -90,8 +96,8 @@ func (p Page) End() (name, version string) {
 	return last.Name.String(), last.Version.String()
 }
 
-// Query selects a page of the listing (contract R-11). Fields from Search to LatestOnly do not
-// restrict the selection if they are zero.
+// Query selects a page of the listing (contract R-11). Fields from Search to LatestOnly, and
+// from Names on, do not restrict the selection if they are zero.
 type Query struct {
 	AfterName    string // the page begins after this name and version
 	AfterVersion string
@@ -103,6 +109,11 @@ type Query struct {
 	Version      registry.Version
 	LatestOnly   bool
 	Deleted      bool // include deleted versions
+	// Names are the ranges of the names, in order and without common names, at most a few hundred;
+	// nil for all names, and empty for none.
+	Names []registry.NameRange
+	// WithoutDeprecated leaves out deprecated versions. The latest flag stays that of all versions.
+	WithoutDeprecated bool
 }
 
 // VersionsQuery selects a page of the versions of a server.
@@ -112,4 +123,6 @@ type VersionsQuery struct {
 	Limit   int       // maximum number of records; 0 for no maximum
 	Bytes   int       // maximum size of the documents; 0 for no maximum
 	Deleted bool      // include deleted versions
+	// WithoutDeprecated leaves out deprecated versions.
+	WithoutDeprecated bool
 }

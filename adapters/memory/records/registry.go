@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // registryTables contains the records of the registry and of the methods listing.
@@ -22,6 +23,9 @@ type registryTables struct {
 
 	quarantined   map[versionKey]registry.Quarantined // the zero version is the whole server
 	priorStatuses map[versionKey]registry.PriorStatus
+
+	views      map[view.Name]view.View
+	viewTokens map[viewTokenKey]view.Token
 }
 
 // versionKey identifies a version.
@@ -48,6 +52,9 @@ func newRegistryTables() registryTables {
 
 		quarantined:   make(map[versionKey]registry.Quarantined),
 		priorStatuses: make(map[versionKey]registry.PriorStatus),
+
+		views:      make(map[view.Name]view.View),
+		viewTokens: make(map[viewTokenKey]view.Token),
 	}
 	for _, m := range documentedMethods() {
 		t.methods[m.ID] = m
@@ -61,5 +68,6 @@ func (t registryTables) clone() registryTables {
 		policies: maps.Clone(t.policies), methods: maps.Clone(t.methods),
 		reviews: maps.Clone(t.reviews), rules: maps.Clone(t.rules), notices: maps.Clone(t.notices),
 		quarantined: maps.Clone(t.quarantined), priorStatuses: maps.Clone(t.priorStatuses),
+		views: maps.Clone(t.views), viewTokens: maps.Clone(t.viewTokens),
 	}
 }

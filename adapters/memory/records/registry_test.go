@@ -44,6 +44,13 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
+func TestViews(t *testing.T) {
+	registrystoretest.RunViews(t, func(*testing.T) registrystoretest.ViewStores {
+		db := records.New()
+		return registrystoretest.ViewStores{Views: records.NewViews(db), Runner: db}
+	})
+}
+
 func TestMethods(t *testing.T) {
 	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}

@@ -54,7 +54,7 @@ func cutPageAfter(all []registry.Record, limit, most int) registrystore.Page {
 // Versions returns a page of the versions of a server, newest publication first.
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	found, err := s.selectNewestFirst(ctx, func(r registry.Record) bool {
-		return r.Name == q.Name && isVisible(r, q.Deleted) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
+		return r.Name == q.Name && isVisible(r, q.Deleted) && (!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
 	})
 	if err != nil {
 		return registrystore.Page{}, err
@@ -89,6 +89,25 @@ func (s *Servers) Version(ctx context.Context, name registry.Name, version regis
 // Latest returns the version with the latest flag.
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
 	return s.findOne(ctx, func(r registry.Record) bool { return r.Name == name && r.Latest && isVisible(r, deleted) })
+}
+
+// Undeprecated returns the releases that are not deprecated of the servers whose latest version is.
+func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]registry.Release, error) {
+	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return slices.Contains(names, r.Name) })
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[registry.Name]bool{}
+	for _, r := range found {
+		wanted[r.Name] = wanted[r.Name] || r.Latest && r.Status == registry.StatusDeprecated
+	}
+	var releases []registry.Release
+	for _, r := range found {
+		if wanted[r.Name] && r.Status != registry.StatusDeprecated {
+			releases = append(releases, r.Release)
+		}
+	}
+	return releases, nil
 }
 
 // Lock returns the releases of a server. It locks nothing, because transactions run one at a time.
@@ -240,6 +259,8 @@ func matchesSearch(q registrystore.Query, r registry.Record) bool {
 	return compareKey(r, q.AfterName, q.AfterVersion) > 0 &&
 		isVisible(r, q.Deleted) &&
 		(!q.LatestOnly || r.Latest) &&
+		(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
+		(q.Names == nil || slices.ContainsFunc(q.Names, func(n registry.NameRange) bool { return n.Contains(r.Name.String()) })) &&
 		(q.Version == registry.Version{} || r.Version == q.Version) &&
 		(q.UpdatedSince.IsZero() || r.UpdatedAt.After(q.UpdatedSince)) &&
 		strings.Contains(strings.ToLower(r.Name.String()), lowerASCII(q.Search))

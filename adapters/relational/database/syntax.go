@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -82,6 +84,10 @@ type Finder interface {
 	// limit of them. The order is the ORDER BY clause of the list, which an index has for the rows
 	// that meet the condition list.
 	NextRows(list, filter Condition, order string, limit int) Condition
+	// FirstRows returns the condition that selects the first rows that meet one of the conditions,
+	// at least limit of them if there are as many. The order is as in NextRows, and an index has it
+	// for the rows that meet any one of the conditions.
+	FirstRows(lists []Condition, order string, limit int) Condition
 	// UpdatedRows returns the condition that a row was updated after a time (Syntax.TimeArgument).
 	// The caller knows that fewer rows than limit were.
 	UpdatedRows(after any, limit int) Condition
@@ -119,6 +125,19 @@ func (c Condition) And(text string, args ...any) Condition {
 		text = c.Text + " AND " + text
 	}
 	return Condition{text, append(slices.Clip(c.Args), args...)}
+}
+
+// FirstOfEach returns the query of a column of the first rows that meet each of the conditions, at
+// most limit of them for each.
+func FirstOfEach(column string, lists []Condition, order string, limit int) Condition {
+	var all Condition
+	texts := make([]string, 0, len(lists))
+	for i, c := range lists {
+		texts = append(texts, "SELECT id FROM (SELECT v."+column+" AS id FROM versions AS v WHERE "+c.Text+order+" LIMIT CAST(? AS bigint)) AS part"+strconv.Itoa(i))
+		all.Args = append(append(all.Args, c.Args...), limit)
+	}
+	all.Text = strings.Join(texts, " UNION ALL ")
+	return all
 }
 
 // Statement is a statement that must change a known number of rows.

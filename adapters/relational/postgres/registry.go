@@ -40,6 +40,13 @@ func (finder) NextRows(list, filter database.Condition, order string, limit int)
 	}
 }
 
+// FirstRows returns a condition that leaves no plan but to read the rows of each condition in the
+// order of an index.
+func (finder) FirstRows(lists []database.Condition, order string, limit int) database.Condition {
+	each := database.FirstOfEach("ctid", lists, order, limit)
+	return database.Condition{Text: "v.ctid = ANY (ARRAY(" + each.Text + "))", Args: each.Args}
+}
+
 // UpdatedRows returns a condition whose order and limit leave no plan but the index of updates.
 func (finder) UpdatedRows(after any, limit int) database.Condition {
 	return database.Condition{

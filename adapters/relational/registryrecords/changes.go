@@ -16,7 +16,7 @@ import (
 // 0015_changes).
 const channel = "tollgate_registry"
 
-// Changes reports changes of versions. It implements registrystore.Changes.
+// Changes reports changes of versions and views. It implements registrystore.Changes.
 type Changes struct {
 	db  *database.DB
 	log *changeLog
@@ -79,10 +79,10 @@ func (c *Changes) knownRevision(version int64, ok bool) (r registrystore.Revisio
 }
 
 func (c *Changes) readRevision(ctx context.Context) (registrystore.Revision, error) {
-	text := "SELECT CAST(sum(changes) AS bigint), CAST(sum(removals) AS bigint) FROM registry_changes"
+	text := "SELECT CAST(sum(changes) AS bigint), CAST(sum(removals) AS bigint), CAST(sum(views) AS bigint) FROM registry_changes"
 	return database.Collect(ctx, c.db, database.Query{Text: text, Fixed: true}, func(rows *sql.Rows) (r registrystore.Revision, err error) {
 		for rows.Next() {
-			if err := rows.Scan(&r.Changes, &r.Removals); err != nil {
+			if err := rows.Scan(&r.Changes, &r.Removals, &r.Views); err != nil {
 				return r, err
 			}
 		}

@@ -23,11 +23,12 @@ func TestChanges(t *testing.T) {
 					return registrystoretest.ServerStores{Reader: s, Writer: s, Free: s, Runner: db.DB}, s
 				}
 				ours, servers := stores(own)
-				theirs, _ := stores(other)
+				theirs, others := stores(other)
 				changes, end := registryrecords.NewChanges(own.DB, servers)
 				t.Cleanup(end)
 				grants := 0
-				return registrystoretest.ChangesStores{Own: ours, Other: theirs, Changes: changes, Alter: func(ctx context.Context) error {
+				ownViews, otherViews := registryrecords.NewViews(own.DB, servers), registryrecords.NewViews(other.DB, others)
+				return registrystoretest.ChangesStores{Own: ours, Other: theirs, OwnViews: ownViews, OtherViews: otherViews, Changes: changes, Alter: func(ctx context.Context) error {
 					grants++
 					pattern, err := registry.ParsePattern("com.example/*")
 					if err != nil {

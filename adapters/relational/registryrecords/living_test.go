@@ -223,15 +223,18 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			servers := registryrecords.NewServers(crowdedDatabase(t, kind, open).DB, registryrecords.Config{})
-			all := map[registrystore.Query][]registry.Record{}
+			var withDeleted []registry.Record
 			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
-				all[scope], _ = readAllPages(t, servers, scope)
+				all, _ := readAllPages(t, servers, scope)
+				if scope.Deleted {
+					withDeleted = all
+				}
 				for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
 					q := scope
 					q.Search = search
 					got, short := readAllPages(t, servers, q)
 					early += short
-					requireSame(t, q, got, all[scope], func(r registry.Record) bool {
+					requireSame(t, q, got, all, func(r registry.Record) bool {
 						return strings.Contains(strings.ToLower(r.Name.String()), strings.ToLower(search))
 					})
 				}
@@ -240,7 +243,7 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
 				got, short := readAllPages(t, servers, q)
 				early += short
-				requireSame(t, q, got, all[registrystore.Query{Deleted: true}], func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
+				requireSame(t, q, got, withDeleted, func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func (s *Servers) pageFromMemory(ctx context.Context, q registrystore.Query, lim
 	if err != nil {
 		return registrystore.Page{}, false, err
 	}
-	names := index.find(q.Search, q.AfterName, limit+1)
+	names := index.findInRanges(q, limit+1)
 	if len(names) == 0 {
 		return registrystore.Page{}, true, nil
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // nameIndex finds the names of servers that contain a text, in order. It is in memory, and it never
@@ -140,22 +143,38 @@ func nameParts(text string, least, most int) func(yield func(part uint32) bool) 
 	}
 }
 
-// find returns the first names that contain a text, in upper or lower case, and are not before
-// another name. It returns at most limit names.
-func (x *nameIndex) find(text, notBefore string, limit int) (found []string) {
+// findInRanges returns the first names that contain the text of a search and are in its ranges of
+// names, if it has any. It returns at most limit names.
+func (x *nameIndex) findInRanges(q registrystore.Query, limit int) (found []string) {
+	if q.Names == nil {
+		return x.find(q.Search, registry.NameRange{From: q.AfterName, Below: registry.AllNames().Below}, limit)
+	}
+	for _, r := range rangesAfter(q) {
+		if len(found) == limit {
+			break
+		}
+		r.From = max(r.From, q.AfterName)
+		found = append(found, x.find(q.Search, r, limit-len(found))...)
+	}
+	return found
+}
+
+// find returns the first names in a range that contain a text, in upper or lower case. It returns
+// at most limit names.
+func (x *nameIndex) find(text string, within registry.NameRange, limit int) (found []string) {
 	if strings.Contains(text, endOfName) {
 		return nil
 	}
 	text = lowerASCII(text)
 	size := min(len(text), maxPart)
 	parts := slices.Collect(nameParts(text, size, size))
-	after := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].first() > notBefore })
+	after := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].first() > within.From })
 	for _, g := range x.groups[max(0, after-1):] {
-		if len(found) == limit {
+		if len(found) == limit || g.first() >= within.Below {
 			break
 		}
 		for with := g.blocksWith(parts); with != 0 && len(found) < limit; with &= with - 1 {
-			found = g.blocks[bits.TrailingZeros64(with)].find(found, text, notBefore, limit)
+			found = g.blocks[bits.TrailingZeros64(with)].find(found, text, within, limit)
 		}
 	}
 	return found
@@ -172,8 +191,8 @@ func (g *nameGroup) blocksWith(parts []uint32) uint64 {
 	return with
 }
 
-// find appends the names of the block that contain a text to found, up to limit names.
-func (b nameBlock) find(found []string, text, notBefore string, limit int) []string {
+// find appends the names of the block in a range that contain a text to found, up to limit names.
+func (b nameBlock) find(found []string, text string, within registry.NameRange, limit int) []string {
 	for from := 0; len(found) < limit; {
 		at := strings.Index(b.lower[from:], text)
 		if at < 0 {
@@ -181,7 +200,7 @@ func (b nameBlock) find(found []string, text, notBefore string, limit int) []str
 		}
 		begin := strings.LastIndex(b.lower[:from+at], endOfName) + 1
 		end := from + at + strings.Index(b.lower[from+at:], endOfName)
-		if name := b.names[begin:end]; name >= notBefore {
+		if name := b.names[begin:end]; within.Contains(name) {
 			found = append(found, name)
 		}
 		from = end

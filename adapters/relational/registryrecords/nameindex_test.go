@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // TestNameIndexFindsWhatAScanFinds adds names in several steps and compares searches with a scan of
@@ -26,18 +28,18 @@ func TestNameIndexFindsWhatAScanFinds(t *testing.T) {
 			index = index.with(added, int64(step))
 		}
 		text := rapid.StringMatching(`[abAB./_-]{1,5}`).Draw(t, "text")
-		notBefore := rapid.OneOf(rapid.Just(""), anyName).Draw(t, "notBefore")
+		within := registry.NameRange{From: rapid.OneOf(rapid.Just(""), anyName).Draw(t, "from"), Below: rapid.OneOf(rapid.Just("~"), anyName).Draw(t, "below")}
 		limit := rapid.IntRange(1, 2*maxBlockNames).Draw(t, "limit")
 		var want []string
 		for name := range all {
-			if name >= notBefore && strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
+			if within.Contains(name) && strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
 				want = append(want, name)
 			}
 		}
 		slices.Sort(want)
 		want = want[:min(limit, len(want))]
-		if got := index.find(text, notBefore, limit); !slices.Equal(got, want) {
-			t.Fatalf("find(%q, %q, %d) = %q, want %q", text, notBefore, limit, got, want)
+		if got := index.find(text, within, limit); !slices.Equal(got, want) {
+			t.Fatalf("find(%q, %q, %d) = %q, want %q", text, within, limit, got, want)
 		}
 	})
 }
@@ -52,14 +54,14 @@ func TestNameIndexKeepsBlocksSmall(t *testing.T) {
 		for n := range 500 {
 			names = append(names, fmt.Sprintf("io.github.user%d/server-%d", (i+n)*7919%100_003, i+n))
 		}
-		before := len(index.find("server", "", servers))
+		before := len(index.find("server", registry.AllNames(), servers))
 		next := index.with(names, int64(i))
-		if found := len(index.find("server", "", servers)); found != before {
+		if found := len(index.find("server", registry.AllNames(), servers)); found != before {
 			t.Fatalf("an index has %d names after others were added to the next one, and %d before", found, before)
 		}
 		index = next
 	}
-	if found := len(index.find("SERVER-", "", servers)); found != servers {
+	if found := len(index.find("SERVER-", registry.AllNames(), servers)); found != servers {
 		t.Errorf("the index has %d names, want %d", found, servers)
 	}
 	likely, blocks := 0, 0
@@ -75,7 +77,7 @@ func TestNameIndexKeepsBlocksSmall(t *testing.T) {
 	if least := servers / maxBlockNames; blocks < least || likely > blocks/100 {
 		t.Errorf("%d of %d blocks seem to have a text that no name contains", likely, blocks)
 	}
-	if found := index.find("r\ni", "", 1); found != nil {
+	if found := index.find("r\ni", registry.AllNames(), 1); found != nil {
 		t.Errorf("a text with the separator finds %q", found)
 	}
 }

@@ -1,7 +1,7 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
-// quarantine, the grants, the policies of publishers and the reviews in a relational database. It
-// implements the ports of ports/registrystore. It has the queries, not the rules: core/registry
-// decides what is stored, and the constraints of the schema hold for all callers.
+// quarantine, the grants, the policies of publishers, the reviews and the views in a relational
+// database. It implements the ports of ports/registrystore. It has the queries, not the rules:
+// core/registry decides what is stored, and the constraints of the schema hold for all callers.
 package registryrecords
 
 import (
@@ -15,6 +15,7 @@ var Set = wire.NewSet(
 	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
 	NewChanges, wire.Bind(new(registrystore.Changes), new(*Changes)),
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
+	NewViews, wire.Bind(new(registrystore.Views), new(*Views)),
 	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
 	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
 	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),

@@ -19,36 +19,52 @@ const (
 	farRows  = 10_000 // rows that are read in the order of the page if another index has more than fewRows
 )
 
-// filteredPage returns a page of a search, or of the versions updated since a time. In most cases
-// the rows are common, and then the next rows in order fill the page, or they are rare, and then
-// another index has few of them. In the other cases the page ends after farRows, with fewer records
-// than the limit.
+// filteredPage returns a page of a search, of the versions updated since a time, or of those that
+// are not deprecated. In most cases the rows are common, and then the next rows in order fill the
+// page, or they are rare, and then another index has few of them. In the other cases the page ends
+// after farRows, with fewer records than the limit.
 func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	if s.sql.NewNames != "" && q.UpdatedSince.IsZero() {
+	if s.sql.NewNames != "" && q.Search != "" && q.UpdatedSince.IsZero() {
 		// A page needs no more names than it has rows, if each name has a row, and one more that shows
 		// whether there are more. Some names may have only deleted versions.
 		if p, ok, err := s.pageFromMemory(ctx, q, q.Limit*5/4+2); err != nil || ok {
 			return p, err
 		}
 	}
-	p, err := s.nextRows(ctx, q, s.near)
+	next := func(rows int) (registrystore.Page, error) {
+		return pageInRanges(q, func(q registrystore.Query) (registrystore.Page, error) { return s.nextRows(ctx, q, rows) })
+	}
+	p, err := next(s.nearRows(q))
 	if err != nil || p.EndName == "" {
 		return p, err
 	}
 	readByIndex := s.searchPage
-	if !q.UpdatedSince.IsZero() {
+	switch {
+	case !q.UpdatedSince.IsZero():
 		readByIndex = s.updatedPage
+	case q.Search == "": // no index has these rows
+		return next(farRows)
 	}
 	if p, ok, err := readByIndex(ctx, q); err != nil || ok {
 		return p, err
 	}
-	return s.nextRows(ctx, q, farRows)
+	return next(farRows)
+}
+
+// nearRows returns how many rows are read in the order of the page first. Few versions are
+// deprecated, so that these rows fill most pages without them.
+func (s *Servers) nearRows(q registrystore.Query) int {
+	if q.WithoutDeprecated && s.near > 0 {
+		return max(s.near, q.Limit*5/4+2)
+	}
+	return s.near
 }
 
 // nextRows returns the page of the matching rows among the next rows in order. If there are more
 // rows than these and the page is not full, the page names its end.
 func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int) (registrystore.Page, error) {
-	name, version, err := s.keyAfter(ctx, q, rows)
+	list := s.listCondition(q, rows+1)
+	name, version, err := s.keyAfter(ctx, q, list, rows)
 	if err != nil {
 		return registrystore.Page{}, err
 	}
@@ -56,19 +72,21 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	if name != "" {
 		filter = filter.And("(v.name, v.version) <= (?, ?)", name, version)
 	}
-	p, err := s.listPage(ctx, q, s.sql.Find.NextRows(s.listCondition(q), filter, listOrder(q), q.Limit+1))
+	if filter.Text != "" {
+		filter = s.sql.Find.NextRows(list, filter, listOrder(q), q.Limit+1)
+	}
+	p, err := s.listPage(ctx, q, list, filter)
 	if err == nil && !p.More && name != "" {
 		p.More, p.EndName, p.EndVersion = true, name, version
 	}
 	return p, err
 }
 
-// keyAfter returns the name and version of the row after a number of rows in order. They are empty
-// if there are not more rows.
-func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, rows int) (name, version string, err error) {
-	all := s.listCondition(q)
-	text := "SELECT v.name, v.version FROM versions AS v WHERE " + all.Text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
-	find := database.Query{Text: text, Args: append(all.Args, rows), Fixed: s.sql.PlansByText}
+// keyAfter returns the name and version of the row of a list after a number of rows in order. They
+// are empty if there are not more rows.
+func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, list database.Condition, rows int) (name, version string, err error) {
+	text := "SELECT v.name, v.version FROM versions AS v WHERE " + list.Text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
+	find := database.Query{Text: text, Args: append(slices.Clip(list.Args), rows), Fixed: s.sql.PlansByText}
 	key, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (key [2]string, err error) {
 		for rows.Next() {
 			if err := rows.Scan(&key[0], &key[1]); err != nil {
@@ -81,13 +99,16 @@ func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, rows int)
 }
 
 // rowFilter returns the condition that is compared with each row: that its name contains the text,
-// in upper or lower case, and that it was updated after the time.
+// in upper or lower case, that it was updated after the time, and that it is not deprecated.
 func (s *Servers) rowFilter(q registrystore.Query) (c database.Condition) {
 	if q.Search != "" {
 		c = c.And(s.sql.NameMatches, likePattern(q))
 	}
 	if !q.UpdatedSince.IsZero() {
 		c = c.And(s.sql.UpdatedAfter, s.db.TimeArgument(q.UpdatedSince))
+	}
+	if q.WithoutDeprecated {
+		c = c.And(notDeprecated)
 	}
 	return c
 }
@@ -109,7 +130,12 @@ func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (regis
 	if q.Search != "" {
 		c = c.And(s.sql.NameMatches, likePattern(q))
 	}
-	p, err := s.listPage(ctx, q, c)
+	if q.Names != nil {
+		within := nameFilter("v.name", q.Names)
+		c = c.And(within.Text, within.Args...)
+	}
+	q = outsideRanges(q)
+	p, err := s.listPage(ctx, q, s.listCondition(q, 0), c)
 	return p, true, err
 }
 
@@ -120,6 +146,10 @@ func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (regist
 		return s.pageFromMemory(ctx, q, fewRows)
 	}
 	names := s.sql.NamesWith(q.Search, likePattern(q), q.AfterName)
+	if q.Names != nil {
+		within := nameFilter("servers.name", q.Names)
+		names = names.And(within.Text, within.Args...)
+	}
 	found, err := s.countFew(ctx, names)
 	if err != nil || found > fewRows {
 		return registrystore.Page{}, false, err
@@ -143,13 +173,15 @@ func firstNames(names database.Condition, limit int) database.Condition {
 	}
 }
 
-// pageOfNames returns the page of the versions of the names that a subquery selects.
+// pageOfNames returns the page of the versions of the names that a subquery selects, all of them in
+// the ranges of the query.
 func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names database.Condition) (registrystore.Page, error) {
 	ofName := "v.name IN ("
 	if q.LatestOnly {
 		ofName = "v.is_latest AND v.name IN (" // with the index that has one row for each name
 	}
-	return s.listPage(ctx, q, database.Condition{Text: ofName + names.Text + ")", Args: names.Args})
+	q = outsideRanges(q)
+	return s.listPage(ctx, q, s.listCondition(q, 0), database.Condition{Text: ofName + names.Text + ")", Args: names.Args})
 }
 
 // countFew returns how many rows there are, or fewRows and one if there are more than fewRows.

@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -41,21 +40,27 @@ func NewServers(db *database.DB, c Config) *Servers {
 
 // List implements registrystore.ServerReader.
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	if q.Search == "" && q.UpdatedSince.IsZero() {
-		return s.listPage(ctx, q, database.Condition{})
+	if q.Search != "" || !q.UpdatedSince.IsZero() || q.WithoutDeprecated {
+		return s.filteredPage(ctx, q)
 	}
-	return s.filteredPage(ctx, q)
+	return pageInRanges(q, func(q registrystore.Query) (registrystore.Page, error) {
+		return s.listPage(ctx, q, s.listCondition(q, q.Limit+1), database.Condition{})
+	})
 }
 
-// listPage returns the page of the rows of a list that meet a condition.
-func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c database.Condition) (registrystore.Page, error) {
-	all := s.listCondition(q)
+// listPage returns the page of the rows of a list (listCondition) that meet a condition.
+func (s *Servers) listPage(ctx context.Context, q registrystore.Query, list, c database.Condition) (registrystore.Page, error) {
 	fixed := c.Text == "" || s.sql.PlansByText
 	if c.Text != "" {
-		all = all.And(c.Text, c.Args...)
+		list = list.And(c.Text, c.Args...)
 	}
-	return s.readPage(ctx, database.Query{Text: all.Text + listOrder(q), Args: all.Args, Fixed: fixed}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
+	if q.WithoutDeprecated {
+		list = list.And(notDeprecated)
+	}
+	return s.readPage(ctx, database.Query{Text: list.Text + listOrder(q), Args: list.Args, Fixed: fixed}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
 }
+
+const notDeprecated = "v.status <> 'deprecated'"
 
 // listOrder returns the ORDER BY clause of a list. If it has only the latest versions, each name
 // has at most one, so the name is enough.
@@ -73,31 +78,13 @@ func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (
 		condition += " AND v.published_at < ?"
 		args = append(args, s.db.TimeArgument(q.Before))
 	}
+	if q.WithoutDeprecated {
+		condition += " AND " + notDeprecated
+	}
 	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
 }
 
 const newestFirst = " ORDER BY v.published_at DESC"
-
-// Outline implements registrystore.ServerReader. The databases return the size of a document
-// without reading it.
-func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	text := "SELECT v.facts, " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
-	return database.Collect(ctx, s.db, database.Query{Text: text, Args: []any{name.String()}, Fixed: true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
-		var facts string
-		var size int
-		for rows.Next() {
-			if err := rows.Scan(&facts, &size); err != nil {
-				return nil, err
-			}
-			r, err := parseFacts(facts)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, registry.Edition{Release: r, Size: size})
-		}
-		return all, nil
-	})
-}
 
 // Version implements registrystore.ServerReader.
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
@@ -136,8 +123,12 @@ func errNoVersion() error { return fault.New(fault.NotFound, "no such version of
 
 // listCondition returns the condition for the rows of a list, without its filters. An index has
 // exactly these rows, in order. The condition begins at the start of the page, even of the first
-// page, so that the database takes the order from this index.
-func (s *Servers) listCondition(q registrystore.Query) database.Condition {
+// page, so that the database takes the order from this index. If the query has ranges of names, the
+// condition is for the first rows, at least the given number if there are as many.
+func (s *Servers) listCondition(q registrystore.Query, rows int) database.Condition {
+	if q.Names != nil {
+		return s.rowsInRanges(q, rows)
+	}
 	c := database.Condition{Text: "(v.name, v.version) > (?, ?)", Args: append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
 	switch {
 	case q.LatestOnly && !q.Deleted:

@@ -35,6 +35,12 @@ func (finder) NextRows(_, filter database.Condition, _ string, _ int) database.C
 	return filter
 }
 
+// FirstRows implements database.Finder.
+func (finder) FirstRows(lists []database.Condition, order string, limit int) database.Condition {
+	each := database.FirstOfEach("rowid", lists, order, limit)
+	return database.Condition{Text: "v.rowid IN (" + each.Text + ")", Args: each.Args}
+}
+
 // UpdatedRows implements database.Finder.
 func (finder) UpdatedRows(after any, _ int) database.Condition {
 	return database.Condition{Text: "v.rowid IN (SELECT rowid FROM versions WHERE updated_at > ?)", Args: []any{after}}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -19,7 +20,9 @@ type ChangesStores struct {
 	Own     ServerStores
 	Other   ServerStores
 	Changes registrystore.Changes           // of the own process
-	Alter   func(ctx context.Context) error // commits something else than a version
+	Alter   func(ctx context.Context) error // commits something else than a version or a view
+	// OwnViews and OtherViews are the views of the store, as each process uses them.
+	OwnViews, OtherViews registrystore.Views
 }
 
 // RunChanges runs the tests of what a process knows of changes. open is called for each test.
@@ -33,6 +36,7 @@ func RunChanges(t *testing.T, open func(t *testing.T) ChangesStores) {
 		"many removals":                      manyRemovals,
 		"equal revisions have equal records": equalRevisions,
 		"many read the revision at once":     parallelRevisions,
+		"changes of views":                   changesOfViews,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) {
@@ -270,4 +274,35 @@ func parallelRevisions(t *testing.T, o openedChanges) {
 	}
 	close(done)
 	reading.Wait()
+}
+
+// changesOfViews checks that each change of a view or of a token gives another revision, and that a
+// revision is not used any longer after it.
+func changesOfViews(t *testing.T, o openedChanges) {
+	t.Helper()
+	team := newView(t, view.Draft{Name: "team"})
+	for _, by := range []registrystore.Views{o.OwnViews, o.OtherViews} {
+		for i, change := range []func() error{
+			func() error { return by.Add(t.Context(), team) },
+			func() error { return by.AddToken(t.Context(), newViewToken("team", "a", 1)) },
+			func() error { return by.RemoveToken(t.Context(), "team", "a") },
+			func() error { return by.AddToken(t.Context(), newViewToken("team", "b", 2)) },
+			func() error { return by.Remove(t.Context(), "team") },
+		} {
+			hint, known, read := o.Changes.Hint(), o.revision(t), time.Now()
+			if err := change(); err != nil {
+				t.Fatal(err)
+			}
+			if by == o.OwnViews && o.Changes.Hint() == hint {
+				t.Errorf("the hint is still %d after own change %d", hint, i)
+			}
+			for o.Changes.Hint() == hint && time.Since(read) < o.Changes.ValidFor() {
+				time.Sleep(time.Millisecond)
+			}
+			after := o.revision(t)
+			if after.Views == known.Views || after.Changes != known.Changes || after.Removals != known.Removals {
+				t.Errorf("the revision was %+v and is %+v after change %d", known, after, i)
+			}
+		}
+	}
 }

@@ -42,6 +42,12 @@ func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 		"an exact version":               exactVersion,
 		"latest only":                    latestOnly,
 		"filters together":               filtersTogether,
+		"ranges of names":                rangesOfNames,
+		"many ranges of names":           manyRangesOfNames,
+		"no name":                        noNames,
+		"without deprecated versions":    withoutDeprecated,
+		"ranges with all filters":        rangesWithFilters,
+		"behind a deprecated latest":     behindDeprecated,
 		"listings follow the status":     changingStatus,
 
 		"a version exists once":                existsOnce,

@@ -1,0 +1,173 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Views stores views and the hashes of their tokens. It implements registrystore.Views.
+type Views struct {
+	db      *database.DB
+	changes *changeLog
+}
+
+var _ registrystore.Views = (*Views)(nil)
+
+// NewViews returns the store of views. Changes of s knows of its changes.
+func NewViews(db *database.DB, s *Servers) *Views { return &Views{db, s.changes} }
+
+// viewRow is a row of the table registry_views.
+type viewRow struct {
+	bun.BaseModel `bun:"table:registry_views"`
+
+	Name       view.Name       `bun:"name,pk"`
+	Include    string          `bun:"include"` // with a space between the patterns
+	Exclude    string          `bun:"exclude"` // likewise
+	Deprecated view.Deprecated `bun:"deprecated"`
+	Access     view.Access     `bun:"access"`
+}
+
+// viewTokenRow is a row of the table registry_view_tokens.
+type viewTokenRow struct {
+	bun.BaseModel `bun:"table:registry_view_tokens"`
+
+	View      view.Name        `bun:"view,pk"`
+	Name      view.TokenName   `bun:"name,pk"`
+	Hash      []byte           `bun:"hash"`
+	CreatedAt database.Instant `bun:"created_at"`
+}
+
+// change runs a change in a transaction. After its commit, this process knows of it.
+func (s *Views) change(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
+		return do(ctx, tx)
+	})
+}
+
+// Add implements registrystore.Views. A conflict is not an error of the statement, so that the
+// transaction can go on.
+func (s *Views) Add(ctx context.Context, v view.View) error {
+	row := &viewRow{Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated, Access: v.Access}
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the view already exists")
+		}
+		return err
+	})
+}
+
+// Remove implements registrystore.Views. The database deletes the tokens of the view.
+func (s *Views) Remove(ctx context.Context, name view.Name) error {
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewRow)(nil)).Where("name = ?", name).Exec(ctx))
+		if err == nil && n == 0 {
+			return errNoView()
+		}
+		return err
+	})
+}
+
+// List implements registrystore.Views.
+func (s *Views) List(ctx context.Context) ([]view.View, error) {
+	find := database.Query{Text: "SELECT name, include, exclude, deprecated, access FROM registry_views ORDER BY name", Fixed: true}
+	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []view.View, err error) {
+		for rows.Next() {
+			var row viewRow
+			if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access); err != nil {
+				return nil, err
+			}
+			v, err := row.toView()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v)
+		}
+		return all, nil
+	})
+}
+
+// toView returns the view of a row. It returns fault.Internal if a value breaks a rule of the
+// model.
+func (r *viewRow) toView() (view.View, error) {
+	v, err := view.New(view.Draft{
+		Name: string(r.Name), Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
+		Deprecated: string(r.Deprecated), Access: string(r.Access),
+	})
+	if err != nil {
+		return view.View{}, database.BrokenRow(err)
+	}
+	return v, nil
+}
+
+// AddToken implements registrystore.Views. It locks the view, so that nobody removes it meanwhile.
+func (s *Views) AddToken(ctx context.Context, t view.Token) error {
+	row := &viewTokenRow{View: t.View, Name: t.Name, Hash: t.Hash[:], CreatedAt: database.NewInstant(t.CreatedAt)}
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		var locked viewRow
+		switch err := s.db.LockForChange(tx.NewSelect().Model(&locked).Where("name = ?", t.View)).Scan(ctx); {
+		case errors.Is(err, sql.ErrNoRows):
+			return errNoView()
+		case err != nil:
+			return s.db.ClassifyError(err)
+		}
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the token already exists")
+		}
+		return err
+	})
+}
+
+// RemoveToken implements registrystore.Views.
+func (s *Views) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
+	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewTokenRow)(nil)).Where("view = ? AND name = ?", v, name).Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.NotFound, "the token does not exist")
+		}
+		return err
+	})
+}
+
+var errTokenHash = errors.New("the hash of a token of a view has another length")
+
+// Tokens implements registrystore.Views.
+func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
+	find := database.Query{Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true}
+	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []view.Token, err error) {
+		for rows.Next() {
+			var row viewTokenRow
+			if err := rows.Scan(&row.View, &row.Name, &row.Hash, &row.CreatedAt); err != nil {
+				return nil, err
+			}
+			t := view.Token{View: row.View, Name: row.Name, CreatedAt: row.CreatedAt.Time}
+			if copy(t.Hash[:], row.Hash) != len(row.Hash) || len(row.Hash) != len(t.Hash) {
+				return nil, database.BrokenRow(errTokenHash)
+			}
+			all = append(all, t)
+		}
+		return all, nil
+	})
+}
+
+func errNoView() error { return fault.New(fault.NotFound, "the view does not exist") }
+
+func joinPatterns(patterns []registry.Pattern) string {
+	words := make([]string, len(patterns))
+	for i, p := range patterns {
+		words[i] = p.String()
+	}
+	return strings.Join(words, " ")
+}
