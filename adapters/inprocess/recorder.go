@@ -69,6 +69,12 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 		return auth.RegistryChange, map[string]any{
 			"action": action, "rule": string(c.Rule), "resource": c.Pattern, "publisher": c.Publisher, "when": string(c.When),
 		}
+	case authority.ViewChange:
+		details := map[string]any{"action": c.Action, "view": string(c.View)}
+		if c.Token != "" {
+			details["token"] = string(c.Token)
+		}
+		return auth.RegistryChange, details
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.QuarantineChange:

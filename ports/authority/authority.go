@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // Caller is the sender of a request: a person with a session, or a publisher without one.
@@ -130,8 +131,8 @@ type DecisionNotice struct {
 }
 
 // Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
-// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange or a PolicyChange, which a
-// person may also have made.
+// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange, a ViewChange or a
+// PolicyChange, which a person may also have made.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -192,7 +193,15 @@ type QuarantineChange struct {
 	Reason     string // empty if it was released
 }
 
+// ViewChange is a view, or a token of a view, that an operator added or removed.
+type ViewChange struct {
+	Action string // view_add, view_remove, view_token_add, view_token_remove
+	View   view.Name
+	Token  view.TokenName // its name; empty for a change of the view
+}
+
 func (PolicyChange) isChange()     {}
+func (ViewChange) isChange()       {}
 func (GrantChange) isChange()      {}
 func (ImportedVersion) isChange()  {}
 func (MethodChange) isChange()     {}

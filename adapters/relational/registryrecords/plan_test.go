@@ -2,6 +2,7 @@ package registryrecords_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,7 +74,26 @@ func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registry
 		"list of updates": list(registrystore.Query{
 			Limit: 101, UpdatedSince: time.UnixMicro(1700000000000000 + 9990*1000000).UTC(),
 		}),
-		"search": list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
+		"search":                   list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
+		"view":                     list(registrystore.Query{Limit: 101, Names: someNames(t, 1)}),
+		"view, next page":          list(registrystore.Query{Limit: 101, Names: someNames(t, 1), AfterName: "com.example.o1001", AfterVersion: "1"}),
+		"view of many ranges":      list(registrystore.Query{Limit: 101, Names: someNames(t, 200)}),
+		"view with deleted":        list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Deleted: true}),
+		"view of the latest":       list(registrystore.Query{Limit: 101, Names: someNames(t, 20), LatestOnly: true}),
+		"view of one version":      list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Version: version}),
+		"view, search":             list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1"}),
+		"view, search, latest":     list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1", LatestOnly: true}),
+		"view, search of few":      list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "needle-100"}),
+		"view that hides":          list(registrystore.Query{Limit: 101, Names: someNames(t, 20), WithoutDeprecated: true}),
+		"hidden deprecated":        list(registrystore.Query{Limit: 101, WithoutDeprecated: true}),
+		"hidden deprecated, again": list(registrystore.Query{Limit: 101, WithoutDeprecated: true, Deleted: true, Names: someNames(t, 200)}),
+		"view, updates": list(registrystore.Query{
+			Limit: 101, Names: someNames(t, 200), UpdatedSince: time.UnixMicro(1700000000000000 + 9000*1000000).UTC(), Deleted: true,
+		}),
+		"behind deprecated ones": func(ctx context.Context, s *registryrecords.Servers) error {
+			_, err := s.Undeprecated(ctx, []registry.Name{name, name})
+			return err
+		},
 		"latest": func(ctx context.Context, s *registryrecords.Servers) error {
 			_, err := s.Latest(ctx, name, false)
 			return err
@@ -95,6 +115,20 @@ func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registry
 			return err
 		},
 	}
+}
+
+// someNames returns ranges with about half of the names: prefixes of three digits.
+func someNames(t *testing.T, ranges int) []registry.NameRange {
+	t.Helper()
+	all := make([]registry.NameRange, 0, ranges)
+	for i := range ranges {
+		p, err := registry.ParsePattern(fmt.Sprintf("com.example.o%d*", 100+i*900/ranges))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p.Range())
+	}
+	return all
 }
 
 // wholeTable matches a plan that reads all rows of a table, or sorts rows that an index has in

@@ -90,6 +90,15 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 				{"middle page", registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
 				{"latest", registrystore.Query{LatestOnly: true}},
 				{"with deleted", registrystore.Query{Deleted: true}},
+				{"view", registrystore.Query{Names: benchRanges(b, "org.example.*")}},
+				{"view, latest", registrystore.Query{Names: benchRanges(b, "org.example.*"), LatestOnly: true}},
+				{"view of 100 prefixes", registrystore.Query{Names: benchRanges(b, manyPrefixes()...)}},
+				{"view that hides", registrystore.Query{Names: benchRanges(b, "org.example.*"), WithoutDeprecated: true}},
+				{"view, search zz", registrystore.Query{Names: benchRanges(b, "org.example.*"), Search: "zz"}},
+				{"view, search common", registrystore.Query{Names: benchRanges(b, manyPrefixes()...), Search: "server"}},
+				{"view, updated since", registrystore.Query{
+					Names: benchRanges(b, manyPrefixes()...), UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
+				}},
 				{"search q", registrystore.Query{Search: "q"}},
 				{"search zz", registrystore.Query{Search: "zz"}},
 				{"search rare", registrystore.Query{Search: "fuzz-"}},
@@ -109,6 +118,29 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 			b.Run("publish a version", func(b *testing.B) { publishRepeatedly(b, db, servers, false) })
 		})
 	}
+}
+
+// benchRanges returns the ranges of patterns, which must be in order.
+func benchRanges(b *testing.B, patterns ...string) []registry.NameRange {
+	b.Helper()
+	all := make([]registry.NameRange, 0, len(patterns))
+	for _, s := range patterns {
+		p, err := registry.ParsePattern(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, p.Range())
+	}
+	return all
+}
+
+// manyPrefixes returns 100 patterns, each of a few servers.
+func manyPrefixes() []string {
+	all := make([]string, 0, 100)
+	for i := range 100 {
+		all = append(all, fmt.Sprintf("com.example.o%d/*", 10_000+i*800))
+	}
+	return all
 }
 
 // listRepeatedly reads a page with parallel callers.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -13,6 +15,9 @@ type Lists struct{ servers registrystore.ServerReader }
 
 // New returns the lists of the servers that the store has.
 func New(servers registrystore.ServerReader) *Lists { return &Lists{servers} }
+
+// In returns the lists of the servers of a view.
+func (l *Lists) In(v view.View) *Lists { return &Lists{views.NewReader(l.servers, v)} }
 
 // Compile returns the allow list of all servers: the latest version of each is allowed, and every
 // deleted version denied. It reads the whole registry. It returns fault.Unavailable when the

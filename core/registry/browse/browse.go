@@ -9,6 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -16,12 +18,19 @@ import (
 type Browser struct {
 	servers registrystore.ServerReader
 	cursors *page.Sealer
+	view    view.Name // in which its cursors are good; empty for the registry itself
 }
 
 // New returns a browser. All instances need the same key in their sealer, so that each of them
 // accepts the cursors of the others (contract R-13).
 func New(servers registrystore.ServerReader, cursors *page.Sealer) *Browser {
-	return &Browser{servers, cursors}
+	return &Browser{servers: servers, cursors: cursors}
+}
+
+// In returns a browser of the servers of a view (contract C-31, C-32). Its cursors are good in this
+// view only (contract C-33).
+func (b *Browser) In(v view.View) *Browser {
+	return &Browser{servers: views.NewReader(b.servers, v), cursors: b.cursors, view: v.Name}
 }
 
 // Page is one page of the listing.
@@ -60,7 +69,7 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 		return Page{Records: found.Records}, err
 	}
 	name, version := found.End()
-	next := position{from.filters, name, version}
+	next := position{b.view, from.filters, name, version}
 	return Page{found.Records, b.cursors.Seal(next.encode())}, nil
 }
 

@@ -6,18 +6,24 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-// position is a place in a listing: its filters, and the name and version after which the next page
-// begins.
+// position is a place in a listing: its view and filters, and the name and version after which the
+// next page begins.
 type position struct {
+	view    view.Name // empty for the registry itself
 	filters filters
 	name    string
 	version string
 }
 
-// positionFormat identifies the encoding of a position, to distinguish it from later ones.
-const positionFormat = "1"
+// The formats identify the encoding of a position, to distinguish it from later ones. That of a
+// position in a view has the name of the view at the end.
+const (
+	positionFormat = "1"
+	viewFormat     = "2"
+)
 
 // separator separates the parts of a position; no part can contain it.
 const separator = "\x00"
@@ -28,15 +34,21 @@ func (p position) encode() []byte {
 	if !p.filters.since.IsZero() {
 		since = strconv.FormatInt(p.filters.since.UnixMicro(), 10)
 	}
-	return []byte(strings.Join([]string{
+	parts := []string{
 		positionFormat, p.filters.search, since, p.filters.version, strconv.FormatBool(p.filters.deleted), p.name, p.version,
-	}, separator))
+	}
+	if p.view != "" {
+		parts[0] = viewFormat
+		parts = append(parts, string(p.view))
+	}
+	return []byte(strings.Join(parts, separator))
 }
 
 // parsePosition returns the position in the content of a cursor, or page.UnknownCursor.
 func parsePosition(content []byte) (position, error) {
 	parts := strings.Split(string(content), separator)
-	if len(parts) != 7 || parts[0] != positionFormat {
+	plain, inView := len(parts) == 7 && parts[0] == positionFormat, len(parts) == 8 && parts[0] == viewFormat
+	if !plain && !inView {
 		return position{}, page.UnknownCursor()
 	}
 	f := filters{search: parts[1], version: parts[3], deleted: parts[4] == "true"}
@@ -47,14 +59,18 @@ func parsePosition(content []byte) (position, error) {
 		}
 		f.since = time.UnixMicro(micros).UTC()
 	}
-	return position{f, parts[5], parts[6]}, nil
+	p := position{filters: f, name: parts[5], version: parts[6]}
+	if inView {
+		p.view = view.Name(parts[7])
+	}
+	return p, nil
 }
 
 // startPosition returns where the page of a query begins.
 func (b *Browser) startPosition(q Query) (position, error) {
 	if q.Cursor == "" {
 		f, err := parseFilters(q)
-		return position{filters: f}, err
+		return position{view: b.view, filters: f}, err
 	}
 	content, err := b.cursors.Open(q.Cursor)
 	if err != nil {
@@ -63,6 +79,9 @@ func (b *Browser) startPosition(q Query) (position, error) {
 	p, err := parsePosition(content)
 	if err != nil {
 		return position{}, err
+	}
+	if p.view != b.view {
+		return position{}, invalidParameter("cursor", "is of another view of the registry: start without a cursor")
 	}
 	return p, p.filters.checkMatch(q)
 }

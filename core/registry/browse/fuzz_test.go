@@ -23,7 +23,7 @@ func FuzzCursor(f *testing.F) {
 				return
 			}
 		}
-		p := position{filters{search: search, version: version, deleted: deleted}, name, after}
+		p := position{"", filters{search: search, version: version, deleted: deleted}, name, after}
 		if since != 0 {
 			p.filters.since = time.UnixMicro(since % 1e16).UTC()
 		}
@@ -33,6 +33,14 @@ func FuzzCursor(f *testing.F) {
 		got, err := b.startPosition(Query{Cursor: b.cursors.Seal(p.encode())})
 		if err != nil || got != p {
 			t.Fatalf("%+v came out as %+v, %v", p, got, err)
+		}
+		p.view = "team"
+		if _, err := b.startPosition(Query{Cursor: b.cursors.Seal(p.encode())}); err == nil {
+			t.Fatalf("the cursor of a view is good in the registry: %+v", p)
+		}
+		b.view = "team"
+		if got, err := b.startPosition(Query{Cursor: b.cursors.Seal(p.encode())}); err != nil || got != p {
+			t.Fatalf("in a view, %+v came out as %+v, %v", p, got, err)
 		}
 	})
 }
