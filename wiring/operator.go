@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -45,6 +46,7 @@ var operatorSet = wire.NewSet(
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
 	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
+	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"),
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -63,6 +65,7 @@ type Operator struct {
 	Quarantine    *quarantine.Operator
 	Transfer      *transfer.Mover
 	AllowLists    *allowlist.Lists
+	Views         *views.Operator
 	Issuer        auth.Issuer // of authenticators
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
@@ -118,6 +119,7 @@ var noticesSet = wire.NewSet(
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
 	newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.New,
+	wire.Struct(new(registryapi.GatedViews), "*"), views.NewGate, wire.Struct(new(views.GatePorts), "*"),
 	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
 )
@@ -181,16 +183,15 @@ var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, countedSet)
 type registryAPIPorts struct {
 	Build   Build
 	Log     *logrus.Entry
-	Reader  *browse.Browser
 	Writer  *prometheus.Publisher
-	Lists   *allowlist.Lists
+	Views   registryapi.GatedViews
 	Kept    readcache.Ports
 	Metrics partMetrics
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Build, c.Log = registryapi.Build(p.Build), p.Log
-	api, end := registryapi.New(c, p.Reader, p.Writer, p.Lists, p.Kept)
+	api, end := registryapi.New(c, registryapi.Reads{Registry: p.Views.Browser, Views: p.Views}, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end
 }

@@ -54,6 +54,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -441,7 +442,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Bodies: responsebodyConfig,
 		Cache:  readcacheConfig,
 	}
-	browser := browse.New(servers, sealer)
 	packages := s.Packages
 	publishConfig := settings.PublishConfig(registry, packages, publishers)
 	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer)
@@ -461,8 +461,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
-	lists := allowlist.New(servers)
+	registryrecordsViews := registryrecords.NewViews(db, servers)
 	changes, cleanup8 := registryrecords.NewChanges(db, servers)
+	gatePorts := views.GatePorts{
+		Views:   registryrecordsViews,
+		Changes: changes,
+		Clock:   clock,
+	}
+	gate := views.NewGate(gatePorts)
+	browser := browse.New(servers, sealer)
+	lists := allowlist.New(servers)
+	gatedViews := registryapi.GatedViews{
+		Gate:    gate,
+		Browser: browser,
+		All:     lists,
+	}
 	readcachePorts := readcache.Ports{
 		Changes: changes,
 		Clock:   clock,
@@ -470,9 +483,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringRegistryAPIPorts := registryAPIPorts{
 		Build:   b,
 		Log:     log,
-		Reader:  browser,
 		Writer:  prometheusPublisher,
-		Lists:   lists,
+		Views:   gatedViews,
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
@@ -992,6 +1004,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	mover := transfer.New(transferPorts)
 	lists := allowlist.New(servers)
+	registryrecordsViews := registryrecords.NewViews(db, servers)
+	viewsOperatorPorts := views.OperatorPorts{
+		Transactions: runner,
+		Views:        registryrecordsViews,
+		Recorder:     recorder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	viewsOperator := views.NewOperator(viewsOperatorPorts)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -1008,6 +1029,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Quarantine:    quarantineOperator,
 		Transfer:      mover,
 		AllowLists:    lists,
+		Views:         viewsOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

@@ -51,7 +51,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	status, f := classifyError(err)
 	c.Status(status)
 	if f.Kind == fault.Internal || f.Kind == fault.Unavailable {
-		Log(c, s.log).WithError(err).WithField("path", strings.Clone(c.Path())).Error("request failed")
+		Log(c, s.log).WithError(err).WithField("path", loggedPath(c.Path())).Error("request failed")
 	}
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
 		setRetryAfter(c, f.RetryAfter)
@@ -68,6 +68,17 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 		return part.WriteFault(c, f)
 	}
 	return c.JSON(map[string]string{"error": s.unownedMessage(status, f)})
+}
+
+// loggedPath returns a copy of a path for the log, without the token that the path of a view may have
+// (contract C-34).
+func loggedPath(path string) string {
+	const place = 4 // of the token in /registries/VIEW/t/TOKEN/...
+	parts := strings.Split(strings.Clone(path), "/")
+	if len(parts) > place && parts[1] == "registries" && parts[place-1] == "t" {
+		parts[place] = "[token]"
+	}
+	return strings.Join(parts, "/")
 }
 
 // unownedMessage returns the message of an error outside all parts. A 404 points to the pages of

@@ -36,7 +36,7 @@ func TestAllowLists(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	if got := call(t, "GET", strings.Replace(address, "/all/", "/team-a/", 1)+"claude.json", ""); got.status != 404 || !strings.Contains(got.body, "registry view not found") {
+	if got := call(t, "GET", strings.Replace(address, "/all/", "/unknown/", 1)+"claude.json", ""); got.status != 404 || !strings.Contains(got.body, "registry view not found") {
 		t.Errorf("an unknown view: %+v", got)
 	}
 	if got := call(t, "POST", address+"claude.json", "{}"); got.status != 405 {

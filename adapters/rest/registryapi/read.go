@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // Reader reads the registry. *browse.Browser implements it and documents the errors.
@@ -38,6 +39,7 @@ const deletedParam = "include_deleted"
 // as they were sent; an empty one is absent.
 type read struct {
 	kind             readKind
+	view             *view.View // as it was when the request came; nil for the registry itself
 	name, version    string
 	deleted          string
 	cursor, limit    string
@@ -80,58 +82,41 @@ func (r read) isUsual() bool {
 	return false
 }
 
-func (a *API) listServers(c *fiber.Ctx) error {
+func (a *API) listServers(c *fiber.Ctx, v *view.View) error {
 	return a.sendAnswer(c, read{
-		kind: readList, cursor: c.Query("cursor"), limit: c.Query("limit"), search: c.Query("search"),
+		kind: readList, view: v, cursor: c.Query("cursor"), limit: c.Query("limit"), search: c.Query("search"),
 		since: timeParam(c, "updated_since"), versionSelection: c.Query(versionParam), deleted: c.Query(deletedParam),
 	})
 }
 
-func (a *API) listVersions(c *fiber.Ctx) error {
+func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
 		return err
 	}
-	return a.sendAnswer(c, read{kind: readVersions, name: name, deleted: c.Query(deletedParam)})
+	return a.sendAnswer(c, read{kind: readVersions, view: v, name: name, deleted: c.Query(deletedParam)})
 }
 
-func (a *API) getVersion(c *fiber.Ctx) error {
+func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
 	t, err := readTarget(c)
 	if err != nil {
 		return err
 	}
-	return a.sendAnswer(c, read{kind: readVersion, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
-}
-
-// viewOfAll is the name of the view that has all servers.
-const viewOfAll = "all"
-
-// checkView returns fault.NotFound unless the view in the path exists.
-func checkView(c *fiber.Ctx) error {
-	if c.Params(viewParam) != viewOfAll {
-		return fault.New(fault.NotFound, "registry view not found")
-	}
-	return nil
+	return a.sendAnswer(c, read{kind: readVersion, view: v, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
 }
 
 // getAllowList sends an allow list. Its file is the format and ".json".
-func (a *API) getAllowList(c *fiber.Ctx) error {
-	if err := checkView(c); err != nil {
-		return err
-	}
+func (a *API) getAllowList(c *fiber.Ctx, v *view.View) error {
 	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
 	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
 		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
 	}
-	return a.sendAnswer(c, read{kind: readAllowList, format: format})
+	return a.sendAnswer(c, read{kind: readAllowList, view: v, format: format})
 }
 
 // getSnippet sends what a user adds to the configuration of a client to install a server.
-func (a *API) getSnippet(c *fiber.Ctx) error {
-	if err := checkView(c); err != nil {
-		return err
-	}
-	r := read{kind: readSnippet, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client")}
+func (a *API) getSnippet(c *fiber.Ctx, v *view.View) error {
+	r := read{kind: readSnippet, view: v, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client")}
 	if r.name == "" {
 		return fault.New(fault.Invalid, "server is required: the name of a server")
 	}
@@ -164,9 +149,10 @@ func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
 // answer makes the answer to a read. A history that is too large is not made: it is streamed.
 func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.LongHistory], error) {
 	var body []byte
+	reader, lists := a.sourcesOf(r.view)
 	switch r.kind {
 	case readList:
-		p, err := a.reader.List(ctx, browse.Query{
+		p, err := reader.List(ctx, browse.Query{
 			Cursor: r.cursor, Limit: r.limit, Search: r.search, UpdatedSince: r.since, Version: r.versionSelection, IncludeDeleted: r.deleted,
 		})
 		if err != nil {
@@ -174,13 +160,13 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 		}
 		body = appendList(nil, p.Records, p.NextCursor)
 	case readVersions:
-		history, err := a.reader.Versions(ctx, r.name, r.deleted)
+		history, err := reader.Versions(ctx, r.name, r.deleted)
 		if err != nil || history.Long != nil {
 			return readcache.Answer[*browse.LongHistory]{Rest: history.Long}, err
 		}
 		body = appendList(nil, history.Records, "")
 	case readAllowList:
-		list, err := a.lists.Compile(ctx, allowlist.Format(r.format))
+		list, err := lists.Compile(ctx, allowlist.Format(r.format))
 		if err != nil {
 			return readcache.Answer[*browse.LongHistory]{}, err
 		}
@@ -191,11 +177,11 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(len(list.Skipped)))}, nil
 	case readSnippet:
 		var err error
-		if body, err = a.snippet(ctx, r); err != nil {
+		if body, err = makeSnippet(ctx, reader, r); err != nil {
 			return readcache.Answer[*browse.LongHistory]{}, err
 		}
 	default:
-		record, err := a.reader.Version(ctx, r.name, r.version, r.deleted)
+		record, err := reader.Version(ctx, r.name, r.version, r.deleted)
 		if err != nil {
 			return readcache.Answer[*browse.LongHistory]{}, err
 		}
@@ -204,9 +190,9 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 	return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
 }
 
-// snippet returns what a user adds to the configuration of a client.
-func (a *API) snippet(ctx context.Context, r read) ([]byte, error) {
-	record, err := a.reader.Version(ctx, r.name, r.version, "")
+// makeSnippet returns what a user adds to the configuration of a client.
+func makeSnippet(ctx context.Context, reader Reader, r read) ([]byte, error) {
+	record, err := reader.Version(ctx, r.name, r.version, "")
 	if err != nil {
 		return nil, err
 	}

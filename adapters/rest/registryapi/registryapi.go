@@ -30,9 +30,12 @@ const (
 
 	viewParam     = "view"
 	fileParam     = "file"
+	tokenParam    = "token"
 	viewsPath     = "/registries/"
-	allowListPath = viewsPath + ":" + viewParam + "/allowlist/:" + fileParam
-	snippetPath   = viewsPath + ":" + viewParam + "/install"
+	viewPath      = viewsPath + ":" + viewParam
+	tokenPath     = "/t/:" + tokenParam
+	allowListPath = "/allowlist/:" + fileParam
+	snippetPath   = "/install"
 )
 
 // prefixes returns the prefixes of all paths: the documented one, and the one that the publishing
@@ -60,15 +63,20 @@ type API struct {
 	config  Config
 	bodies  *responsebody.Sender
 	answers *readcache.Cache[read, *browse.LongHistory]
-	reader  Reader
+	reads   Reads
 	writer  Writer
-	lists   Lists
+}
+
+// Reads are what reads the registry itself and its views.
+type Reads struct {
+	Registry Reader
+	Views    Views
 }
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
-func New(cfg Config, r Reader, w Writer, l Lists, p readcache.Ports) (*API, func()) {
-	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reader: r, writer: w, lists: l}
+func New(cfg Config, r Reads, w Writer, p readcache.Ports) (*API, func()) {
+	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{Clone: read.clone, Size: read.size, Usual: read.isUsual}, a.answer, p)
 	return a, end
@@ -82,11 +90,10 @@ func (a *API) IsStale() bool { return a.answers.IsStale() }
 
 // Mount adds the routes of contract R-1.
 func (a *API) Mount(r fiber.Router) {
-	reads := map[string]fiber.Handler{serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion}
+	reads := map[string]viewHandler{serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion}
 	for _, prefix := range prefixes() {
 		for path, handler := range reads {
-			r.Get(prefix+path, allowAnyOrigin, handler)
-			r.Options(prefix+path, allowAnyOrigin, sendPreflight)
+			mountRead(r, prefix+path, inRegistry(handler))
 		}
 		r.Put(prefix+versionPath, a.replaceVersion)
 		r.Delete(prefix+versionPath, a.deleteVersion)
@@ -97,15 +104,7 @@ func (a *API) Mount(r fiber.Router) {
 		r.Get(prefix+"/ping", allowAnyOrigin, sendPong)
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
-	a.mountClientFiles(r)
-}
-
-// mountClientFiles adds the routes of the files of clients.
-func (a *API) mountClientFiles(r fiber.Router) {
-	for path, handler := range map[string]fiber.Handler{allowListPath: a.getAllowList, snippetPath: a.getSnippet} {
-		r.Get(path, allowAnyOrigin, handler)
-		r.Options(path, allowAnyOrigin, sendPreflight)
-	}
+	a.mountViews(r, reads)
 }
 
 // Name implements rest.Part.

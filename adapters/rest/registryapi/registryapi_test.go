@@ -3,6 +3,7 @@ package registryapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -127,10 +129,31 @@ func (fixedLists) Compile(_ context.Context, f allowlist.Format) (allowlist.List
 	return allowlist.List{Format: f, Skipped: make([]allowlist.Skipped, 3)}, nil
 }
 
+// stubViews has the view of all servers, the public view "team", and the view "inner", which needs
+// the token "secret".
+type stubViews struct{ reader registryapi.Reader }
+
+func (stubViews) Enter(_ context.Context, name string, secret view.Secret) (*view.View, error) {
+	switch {
+	case name == view.All || name == "team":
+		return &view.View{Name: view.Name(name), Access: view.Public}, nil
+	case name == "broken":
+		return nil, errors.New("broken")
+	case name != "inner":
+		return nil, fault.New(fault.NotFound, "registry view not found")
+	case secret != "secret":
+		return nil, fault.New(fault.Unauthenticated, "a token, please")
+	}
+	return &view.View{Name: "inner", Access: view.WithToken}, nil
+}
+
+func (s stubViews) Reader(view.View) registryapi.Reader { return s.reader }
+func (stubViews) Lists(view.View) registryapi.Lists     { return fixedLists{} }
+
 // serve starts a listener that has only the registry, and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
 	t.Helper()
-	api, end := registryapi.New(cfg, r, w, fixedLists{}, readcache.Ports{})
+	api, end := registryapi.New(cfg, registryapi.Reads{Registry: r, Views: stubViews{r}}, w, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(resttest.Config(), rest.Ports{
 		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),

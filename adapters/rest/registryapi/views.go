@@ -1,0 +1,115 @@
+package registryapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/views"
+)
+
+// Views decides who may read a view, and reads its servers. GatedViews implements it.
+type Views interface {
+	// Enter returns a view if the caller may read it, and another one after each change of the view.
+	// views.Gate documents the errors.
+	Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error)
+	// Reader returns what reads the servers of a view.
+	Reader(v view.View) Reader
+	// Lists returns what makes the allow lists of a view.
+	Lists(v view.View) Lists
+}
+
+// GatedViews is a gate, and what reads the registry behind it. All fields are required.
+type GatedViews struct {
+	Gate    *views.Gate
+	Browser *browse.Browser
+	All     *allowlist.Lists
+}
+
+var _ Views = GatedViews{}
+
+// Enter implements Views.
+func (g GatedViews) Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error) {
+	return g.Gate.Enter(ctx, name, secret)
+}
+
+// Reader implements Views.
+func (g GatedViews) Reader(v view.View) Reader { return g.Browser.In(v) }
+
+// Lists implements Views.
+func (g GatedViews) Lists(v view.View) Lists { return g.All.In(v) }
+
+// viewHandler handles a read of a view, or of the registry itself if v is nil.
+type viewHandler func(c *fiber.Ctx, v *view.View) error
+
+// inRegistry returns the handler of a read of the registry itself.
+func inRegistry(handle viewHandler) fiber.Handler {
+	return func(c *fiber.Ctx) error { return handle(c, nil) }
+}
+
+// privately is Cache-Control of the responses of a view that needs a token: only the client itself
+// may keep them.
+const privately = "private, "
+
+// inView returns the handler of a read of the view in the path. It checks the token of the caller,
+// in the path or in the Authorization header, before anything else, and before a kept response is
+// used (contract C-34). kept is how long a client may keep a response of a view that needs a token.
+func (a *API) inView(handle viewHandler, kept string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		secret := view.Secret(c.Params(tokenParam))
+		if secret == "" {
+			secret = view.Secret(rest.BearerToken(c))
+		}
+		v, err := a.reads.Views.Enter(c.UserContext(), strings.Clone(c.Params(viewParam)), secret)
+		if err != nil {
+			return err
+		}
+		err = handle(c, v)
+		if v.Access == view.WithToken {
+			if err != nil {
+				kept = keptNever
+			}
+			c.Set(fiber.HeaderCacheControl, privately+kept)
+		}
+		return err
+	}
+}
+
+// How long a client may keep a response.
+const (
+	keptNever  = "no-cache" // it is used again only if the registry has not changed
+	keptMinute = "max-age=60"
+)
+
+// sourcesOf returns what reads a view, or the registry itself if v is nil.
+func (a *API) sourcesOf(v *view.View) (Reader, Lists) {
+	if v == nil {
+		return a.reads.Registry, nil
+	}
+	return a.reads.Views.Reader(*v), a.reads.Views.Lists(*v)
+}
+
+// mountViews adds the reads of views: what reads the registry itself, allow lists, and what
+// installs servers. Each has a path with a token, for clients that send no headers.
+func (a *API) mountViews(r fiber.Router, reads map[string]viewHandler) {
+	for _, place := range []string{viewPath, viewPath + tokenPath} {
+		for _, prefix := range prefixes() {
+			for path, handle := range reads {
+				mountRead(r, place+prefix+path, a.inView(handle, keptNever))
+			}
+		}
+		mountRead(r, place+allowListPath, a.inView(a.getAllowList, keptMinute))
+		mountRead(r, place+snippetPath, a.inView(a.getSnippet, keptNever))
+	}
+}
+
+// mountRead adds a read that web pages of any origin may make.
+func mountRead(r fiber.Router, path string, handle fiber.Handler) {
+	r.Get(path, allowAnyOrigin, handle)
+	r.Options(path, allowAnyOrigin, sendPreflight)
+}
