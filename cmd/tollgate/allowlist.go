@@ -7,27 +7,30 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newAllowList(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "allowlist --for FORMAT",
+		Use:   "allowlist --for FORMAT [--view NAME]",
 		Short: "Print the servers of the registry as the allow list of a client",
 		Long: "Print an allow list, by which a client restricts the servers that its users may run.\n" +
 			"The latest version of each server is allowed; deleted versions are denied. What the\n" +
 			"format cannot express is listed on standard error. The same registry always gives\n" +
-			"the same bytes. The service sends the same lists: /registries/all/allowlist/FORMAT.json.\n" +
+			"the same bytes. The service sends the same lists: /registries/NAME/allowlist/FORMAT.json.\n" +
 			"\n" +
 			"Formats:\n" +
 			"  claude  allowedMcpServers and deniedMcpServers of Claude Code's managed settings\n" +
 			"  vscode  the same properties, for GitHub Copilot in VS Code\n" +
 			"  gemini  mcp and mcpServers of Gemini CLI's settings\n" +
 			"  kiro    the MCP registry file of Kiro",
-		Example: "  tollgate allowlist --for claude > managed-settings.json",
+		Example: "  tollgate allowlist --for claude > managed-settings.json\n" +
+			"  tollgate allowlist --for vscode --view data",
 		Args:    cobra.NoArgs,
 	}
 	format := c.Flags().String("for", "", "claude, vscode, gemini or kiro (required)")
+	name := c.Flags().String("view", view.All, "name of a view")
 	requireFlags(c, "for")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f, err := allowlist.ParseFormat(*format)
@@ -35,7 +38,11 @@ func newAllowList(p process) *cobra.Command {
 			return fmt.Errorf("--for: %w", err)
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.AllowLists.Compile(c.Context(), f)
+			v, err := op.Views.Find(c.Context(), *name)
+			if err != nil {
+				return err
+			}
+			list, err := op.AllowLists.In(v).Compile(c.Context(), f)
 			if err != nil {
 				return err
 			}

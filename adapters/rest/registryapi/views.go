@@ -70,10 +70,7 @@ func (a *API) inView(handle viewHandler, kept string) fiber.Handler {
 			return err
 		}
 		err = handle(c, v)
-		if v.Access == view.WithToken {
-			if err != nil {
-				kept = keptNever
-			}
+		if err == nil && v.Access == view.WithToken {
 			c.Set(fiber.HeaderCacheControl, privately+kept)
 		}
 		return err
