@@ -91,7 +91,7 @@ func parseText(s *openapi3.Schema, text string) any {
 // checkRequest checks an accepted request against the document, so that the document does not
 // require anything that the service does not need.
 func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathItem, r *http.Request) error {
-	if o.Security != nil && len(*o.Security) > 0 && r.Header.Get("Authorization") == "" {
+	if o.Security != nil && len(*o.Security) > 0 && len((*o.Security)[0]) > 0 && r.Header.Get("Authorization") == "" {
 		return errors.New("it bears no token, and was taken")
 	}
 	for _, p := range append(slices.Clone(item.Parameters), o.Parameters...) {

@@ -118,7 +118,7 @@ func (d *document) operationViews(path member[pathItem], tag string) ([]operatio
 		}
 		v := operationView{
 			ID: o.ID, Method: strings.ToUpper(method.Name), Path: path.Name,
-			Summary: o.Summary, Description: o.Description, NeedsToken: len(o.Security) > 0,
+			Summary: o.Summary, Description: o.Description, NeedsToken: len(o.Security) > 0 && len(o.Security[0]) > 0, // an empty alternative comes first
 		}
 		if err := d.addDetails(&v, &o, path.Value.Parameters); err != nil {
 			return nil, fmt.Errorf("%s: %w", method.Name, err)

@@ -1,0 +1,307 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+)
+
+// TestViews reads views of a registry through two instances (contract C-30 to C-37).
+func TestViews(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		v := &viewed{registry: openRegistry(t, e), other: e.Start(t, fixture.RegistrySettings()...)}
+		v.publish(t, "com.example/a", "1.0.0", "2.0.0")
+		v.publish(t, "com.example/b", "1.0.0", "2.0.0")
+		v.publish(t, "com.example/draft", "1.0.0")
+		v.publish(t, "com.example/old", "1.0.0")
+		v.publish(t, "org.example/c", "1.0.0")
+		v.setStatus(t, "com.example/b", "2.0.0", "deprecated")
+		v.setStatus(t, "com.example/old", "1.0.0", "deprecated")
+		v.run(t, "view", "add", "team", "--include", "com.example/*", "--exclude", "com.example/draft")
+		v.run(t, "view", "add", "stable", "--deprecated", "hide")
+		v.run(t, "view", "add", "inner", "--exclude", "org.*", "--access", "token")
+		for _, c := range []struct {
+			name  string
+			check func(*testing.T, *viewed)
+		}{
+			{"selection", checkSelection}, {"hidden versions", checkHidden}, {"cursors", checkViewCursors}, {"tokens", checkViewTokens},
+			{"statuses", checkViewStatuses}, {"allow lists", checkViewAllowLists}, {"commands", checkViewCommands}, {"changes", checkViewChanges},
+		} {
+			t.Run(c.name, func(t *testing.T) { c.check(t, v) })
+		}
+	})
+}
+
+// viewed is a registry with views, and a second instance.
+type viewed struct {
+	*registry
+	other *fixture.Service
+}
+
+// run runs an operator command.
+func (v *viewed) run(t *testing.T, args ...string) string {
+	t.Helper()
+	return v.RunCommand(t, "", args...)
+}
+
+// read reads a path below /registries.
+func (v *viewed) read(t *testing.T, path string, header ...string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, http.MethodGet, v.s.API+"/registries/"+path, nil, header...)
+}
+
+// await waits until both instances answer with a status, at most a second after began, with some
+// time for the call itself.
+func (v *viewed) await(t *testing.T, began time.Time, path string, status int, header ...string) {
+	t.Helper()
+	for _, s := range []*fixture.Service{v.s, v.other} {
+		await.Until(t, 10*time.Second, path, func() bool {
+			return apiclient.Call(t, http.MethodGet, s.API+"/registries/"+path, nil, header...).Status == status
+		})
+	}
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("%s has the status %d on both instances after %v", path, status, took)
+	}
+}
+
+// names returns the entries of a list, the latest versions with a star.
+func (v *viewed) names(t *testing.T, path string, header ...string) []string {
+	t.Helper()
+	var l fixture.ServerPage
+	v.read(t, path, header...).WantStatus(t, 200).Decode(t, &l)
+	names := []string{}
+	for _, r := range l.Servers {
+		id := r.ID()
+		if r.Meta[fixture.OfficialKey].IsLatest {
+			id += "*"
+		}
+		names = append(names, id)
+	}
+	return names
+}
+
+func (v *viewed) wantNames(t *testing.T, path string, want ...string) {
+	t.Helper()
+	if got := v.names(t, path); !slices.Equal(got, want) {
+		t.Errorf("%s has %q, want %q", path, got, want)
+	}
+}
+
+func checkSelection(t *testing.T, v *viewed) {
+	team := []string{"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0", "com.example/b@2.0.0*", "com.example/old@1.0.0*"}
+	for _, prefix := range []string{"/v0.1", "/v0"} {
+		v.wantNames(t, "team"+prefix+"/servers", team...)
+		v.wantNames(t, "team/t/any"+prefix+"/servers?search=EXAMPLE/A", "com.example/a@1.0.0", "com.example/a@2.0.0*")
+		v.wantNames(t, "team"+prefix+"/servers/com.example%2Fa/versions", "com.example/a@2.0.0*", "com.example/a@1.0.0")
+		v.wantNames(t, "all"+prefix+"/servers?search=org", "org.example/c@1.0.0*")
+		v.read(t, "team"+prefix+fixture.ServerPath("com.example/a", "latest")).WantStatus(t, 200)
+		for _, name := range []string{"com.example/draft", "org.example/c"} {
+			wantFault(t, v.read(t, "team"+prefix+fixture.ServerPath(name, "latest")), 404, "not found")
+			wantFault(t, v.read(t, "team"+prefix+fixture.ServerPath(name, "1.0.0")), 404, "not found")
+			wantFault(t, v.read(t, "team"+prefix+fixture.ServerPath(name)+"/versions"), 404, "not found")
+		}
+		wantFault(t, v.read(t, "unknown"+prefix+"/servers"), 404, "registry view not found")
+	}
+	var pages []string
+	for query := "limit=2"; query != ""; {
+		var l fixture.ServerPage
+		v.read(t, "team/v0.1/servers?"+query).WantStatus(t, 200).Decode(t, &l)
+		pages = append(pages, l.Names()...)
+		query = ""
+		if l.Next() != "" {
+			query = "limit=2&cursor=" + url.QueryEscape(l.Next())
+		}
+	}
+	if got := strings.Join(pages, " "); got != strings.ReplaceAll(strings.Join(team, " "), "*", "") {
+		t.Errorf("pages have %s", got)
+	}
+}
+
+func checkHidden(t *testing.T, v *viewed) {
+	all := []string{"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0*", "com.example/draft@1.0.0*", "org.example/c@1.0.0*"}
+	v.wantNames(t, "stable/v0.1/servers", all...)
+	v.wantNames(t, "stable/v0.1/servers?include_deleted=true", all...)
+	latest := slices.Delete(slices.Clone(all), 0, 1)
+	v.wantNames(t, "stable/v0.1/servers?version=latest", latest...)
+	v.wantNames(t, "stable/v0.1/servers?version=latest&updated_since=2020-01-01T00:00:00Z", latest...)
+	v.wantNames(t, "stable/v0.1/servers?version=2.0.0", "com.example/a@2.0.0*")
+	v.wantNames(t, "stable/v0.1/servers/com.example%2Fb/versions", "com.example/b@1.0.0*")
+	for version, want := range map[string]string{"latest": "1.0.0", "1.0.0": "1.0.0"} {
+		r := decodeRecord(t, v.read(t, "stable/v0.1"+fixture.ServerPath("com.example/b", version)))
+		if r.Server["version"] != want || !r.Meta[fixture.OfficialKey].IsLatest {
+			t.Errorf("%s is %s, latest: %t", version, r.ID(), r.Meta[fixture.OfficialKey].IsLatest)
+		}
+	}
+	wantFault(t, v.read(t, "stable/v0.1"+fixture.ServerPath("com.example/b", "2.0.0")), 404, "not found")
+	wantFault(t, v.read(t, "stable/v0.1"+fixture.ServerPath("com.example/old", "latest")), 404, "not found")
+	wantFault(t, v.read(t, "stable/v0.1"+fixture.ServerPath("com.example/old")+"/versions"), 404, "not found")
+	v.wantNames(t, "team/v0.1/servers?version=latest&search=/b", "com.example/b@2.0.0*")
+}
+
+// checkViewCursors: a cursor is good in its own view only.
+func checkViewCursors(t *testing.T, v *viewed) {
+	places := map[string]string{"": "/v0.1", "all": "/registries/all/v0.1", "team": "/registries/team/v0", "stable": "/registries/stable/v0.1"}
+	for from, path := range places {
+		var l fixture.ServerPage
+		apiclient.Call(t, "GET", v.s.API+path+"/servers?limit=1", nil).WantStatus(t, 200).Decode(t, &l)
+		for to, other := range places {
+			a := apiclient.Call(t, "GET", v.s.API+other+"/servers?cursor="+url.QueryEscape(l.Next()), nil)
+			if to == from {
+				a.WantStatus(t, 200)
+			} else {
+				wantFault(t, a, 400, "cursor", "another view")
+			}
+		}
+	}
+}
+
+func checkViewTokens(t *testing.T, v *viewed) {
+	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner"))
+	second := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "second"))
+	began := time.Now()
+	bearer := []string{"Authorization", "Bearer " + token}
+	v.await(t, began, "inner/v0.1/servers", 200, bearer...)
+	v.await(t, began, "inner/t/"+second+"/v0.1/servers", 200)
+	if got := v.names(t, "inner/t/"+token+"/v0/servers?version=latest"); len(got) != 4 {
+		t.Errorf("inner has %q", got)
+	}
+	paths := []string{
+		"/v0.1/servers", "/v0/servers", "/v0.1/servers/com.example%2Fa/versions", "/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"),
+		"/allowlist/claude.json", "/install?server=com.example/a&client=claude",
+	}
+	for _, path := range paths {
+		for address, header := range map[string][]string{"inner" + path: bearer, "inner/t/" + token + path: nil} {
+			a := v.read(t, address, header...).WantStatus(t, 200)
+			if got := a.Header.Get("Cache-Control"); !strings.HasPrefix(got, "private, ") || strings.Contains(path, "allowlist") != (got == "private, max-age=60") {
+				t.Errorf("%s: Cache-Control %s", path, got)
+			}
+			v.read(t, address, append(slices.Clone(header), "If-None-Match", a.Header.Get("ETag"))...).WantStatus(t, 304)
+		}
+		for _, wrong := range []apiclient.Response{
+			v.read(t, "inner"+path), v.read(t, "inner"+path, "Authorization", "Bearer "+token+"x"), v.read(t, "inner"+path, v.writer.Bearer()...),
+			v.read(t, "inner/t/"+token+"x"+path), v.read(t, "inner/t/x"+path, bearer...),
+		} {
+			wantFault(t, wrong, 401, "needs one of its tokens")
+			if wrong.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("%s: WWW-Authenticate %q", path, wrong.Header.Get("WWW-Authenticate"))
+			}
+		}
+	}
+	if listed := v.run(t, "view", "token", "list", "inner"); !strings.Contains(listed, "default") || !strings.Contains(listed, "second") || strings.Contains(listed, "tgview_") {
+		t.Errorf("the tokens are listed as %s", listed)
+	}
+	v.run(t, "view", "token", "remove", "inner")
+	began = time.Now()
+	v.await(t, began, "inner/v0.1/servers", 401, bearer...)
+	v.read(t, "inner/t/"+second+"/v0.1/servers").WantStatus(t, 200)
+	for _, s := range []*fixture.Service{v.s, v.other} {
+		if log := s.Process.Log(); strings.Contains(log, "tgview_") {
+			t.Errorf("a token is in the log: %s", log)
+		}
+	}
+	if audit := v.run(t, "audit", "search", "--output", "json"); strings.Contains(audit, "tgview_") ||
+		!strings.Contains(audit, "view_token_add") || !strings.Contains(audit, "view_token_remove") || !strings.Contains(audit, "view_add") {
+		t.Errorf("the audit log: %.2000s", audit)
+	}
+}
+
+// checkViewStatuses gets each status that the API describes, in both forms of the paths.
+func checkViewStatuses(t *testing.T, v *viewed) {
+	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "statuses"))
+	v.await(t, time.Now(), "inner/t/"+token+"/v0.1/servers", 200)
+	for _, place := range []string{"inner", "inner/t/" + token} {
+		header := []string{"Authorization", "Bearer " + token}
+		for _, path := range []string{
+			"/v0.1/servers?limit=0", "/v0/servers?limit=0", "/v0.1/servers/com.example%2Fa/versions?include_deleted=x",
+			"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0") + "?include_deleted=x", "/install?client=claude",
+		} {
+			v.read(t, place+path, header...).WantStatus(t, 400)
+		}
+		for _, path := range []string{
+			"/v0.1/servers/none/versions", "/v0.1" + fixture.ServerPath("org.example/c", "1.0.0"), "/allowlist/none.json", "/install?server=org.example/c&client=claude",
+		} {
+			v.read(t, place+path, header...).WantStatus(t, 404)
+		}
+		v.read(t, strings.Replace(place, "inner", "none", 1)+"/v0.1/servers", header...).WantStatus(t, 404)
+		for _, path := range []string{
+			"/v0.1/servers", "/v0.1/servers/com.example%2Fa/versions", "/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/allowlist/claude.json", "/install",
+		} {
+			apiclient.Call(t, "OPTIONS", v.s.API+"/registries/"+place+path, nil).WantStatus(t, 204)
+		}
+	}
+}
+
+func checkViewAllowLists(t *testing.T, v *viewed) {
+	for name, want := range map[string]string{
+		"team":   `{"allowedMcpServers":[{"serverUrl":"https://com.example.a/mcp"},{"serverUrl":"https://com.example.b/mcp"},{"serverUrl":"https://com.example.old/mcp"}],"deniedMcpServers":[]}`,
+		"stable": `{"allowedMcpServers":[{"serverUrl":"https://com.example.a/mcp"},{"serverUrl":"https://com.example.b/mcp"},{"serverUrl":"https://com.example.draft/mcp"},{"serverUrl":"https://org.example.c/mcp"}],"deniedMcpServers":[]}`,
+	} {
+		a := v.read(t, name+"/allowlist/claude.json").WantStatus(t, 200)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, a.Body); err != nil {
+			t.Fatal(err)
+		}
+		if got := compact.String(); got != want || a.Header.Get("Cache-Control") != "public, max-age=60" {
+			t.Errorf("%s: %s, %s\nwant %s", name, a.Header.Get("Cache-Control"), got, want)
+		}
+		if printed := v.run(t, "allowlist", "--for", "claude", "--view", name); printed != string(a.Body) {
+			t.Errorf("the command prints %s", printed)
+		}
+	}
+	wantFault(t, v.read(t, "team/install?server=org.example/c&client=claude"), 404, "not found")
+	v.read(t, "stable/install?server=com.example/b&client=claude").WantStatus(t, 200)
+	wantFault(t, v.read(t, "stable/install?server=com.example/b&version=2.0.0&client=claude"), 404, "not found")
+}
+
+func checkViewCommands(t *testing.T, v *viewed) {
+	for word, args := range map[string][]string{
+		"must not be all":           {"view", "add", "all"},
+		"lower-case":                {"view", "add", "Team"},
+		"include: ":                 {"view", "add", "new", "--include", "a*b"},
+		"deprecated must be":        {"view", "add", "new", "--deprecated", "no"},
+		"access must be":            {"view", "add", "new", "--access", "no"},
+		"already":                   {"view", "add", "team"},
+		"no view with the name":     {"view", "remove", "none"},
+		"no token none":             {"view", "token", "remove", "team", "--name", "none"},
+		`the name "none"`:           {"view", "token", "add", "none"},
+		`with the name "missing"`:   {"view", "token", "list", "missing"},
+		`view with the name "gone"`: {"allowlist", "--for", "claude", "--view", "gone"},
+	} {
+		if said := wantCommandFailure(t, v.Environment, args...); !strings.Contains(said, word) {
+			t.Errorf("tollgate %s says %s, want %q in it", strings.Join(args, " "), said, word)
+		}
+	}
+	var listed []struct {
+		Name, Deprecated, Access string
+		Include, Exclude         []string
+	}
+	v.ReadCommand(t, &listed, "view", "list", "--output", "json")
+	if len(listed) != 3 || listed[2].Name != "team" || !slices.Equal(listed[2].Include, []string{"com.example/*"}) || listed[0].Access != "token" {
+		t.Errorf("the views are listed as %+v", listed)
+	}
+}
+
+// checkViewChanges: another instance sees within a second that a view is added, replaced and
+// removed, also if it has kept its responses.
+func checkViewChanges(t *testing.T, v *viewed) {
+	path := "changing/v0.1/servers"
+	v.run(t, "view", "add", "changing", "--include", "com.example/a")
+	v.await(t, time.Now(), path, 200)
+	v.run(t, "view", "remove", "changing")
+	v.await(t, time.Now(), path, 404)
+	v.run(t, "view", "add", "changing", "--include", "org.example/c")
+	v.await(t, time.Now(), path, 200)
+	v.wantNames(t, path, "org.example/c@1.0.0*")
+	v.run(t, "view", "remove", "changing")
+	v.run(t, "view", "add", "changing", "--access", "token")
+	v.await(t, time.Now(), path, 401)
+}
