@@ -75,6 +75,14 @@ func TestRecordChanges(t *testing.T) {
 			map[string]any{"action": "import", "serverName": "com.example/a", "version": "1.0.0"},
 		},
 		{
+			authority.ViewChange{Action: "view_add", View: "team"}, auth.RegistryChange,
+			map[string]any{"action": "view_add", "view": "team"},
+		},
+		{
+			authority.ViewChange{Action: "view_token_add", View: "team", Token: "acme"}, auth.RegistryChange,
+			map[string]any{"action": "view_token_add", "view": "team", "token": "acme"},
+		},
+		{
 			authority.MethodChange{Action: "remove", ID: 7, Path: "/parking/{lot}.{format}", Service: "parking"}, auth.MethodsChange,
 			map[string]any{"action": "remove", "methodId": float64(7), "path": "/parking/{lot}.{format}", "service": "parking"},
 		},

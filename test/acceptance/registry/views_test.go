@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// TestViews reads views of a registry through two instances (contract C-30 to C-37).
+// TestViews reads views of a registry through two instances (contract C-30 to C-35).
 func TestViews(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		v := &viewed{registry: openRegistry(t, e), other: e.Start(t, fixture.RegistrySettings()...)}
