@@ -27,7 +27,7 @@ func newAllowList(p process) *cobra.Command {
 			"  kiro    the MCP registry file of Kiro",
 		Example: "  tollgate allowlist --for claude > managed-settings.json\n" +
 			"  tollgate allowlist --for vscode --view data",
-		Args:    cobra.NoArgs,
+		Args: cobra.NoArgs,
 	}
 	format := c.Flags().String("for", "", "claude, vscode, gemini or kiro (required)")
 	name := c.Flags().String("view", view.All, "name of a view")
