@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
@@ -55,5 +56,31 @@ func TestTokensAreNotLogged(t *testing.T) {
 	}
 	if text := lines.String(); strings.Contains(text, "hush") || !strings.Contains(text, "/registries/broken/t/[token]/v0.1/servers") {
 		t.Errorf("the log is %s", text)
+	}
+}
+
+// TestReadsOfViews: each read of a view reads the servers of the view, and never the registry itself.
+func TestReadsOfViews(t *testing.T) {
+	whole, part := &registryStub{}, &registryStub{err: fault.New(fault.NotFound, "not in the view")}
+	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: whole, Views: stubViews{part}}, whole, readcache.Ports{})
+	t.Cleanup(end)
+	server := rest.New(resttest.Config(), rest.Ports{
+		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
+	})
+	address := resttest.Serve(t, server) + "/registries/"
+	for _, place := range []string{"all", "team", "team/t/any", "inner/t/secret"} {
+		for path, want := range map[string]string{
+			"/v0.1/servers": "list", "/v0/servers": "list", "/v0.1/servers/a%2Fb/versions": "versions", "/v0/servers/a%2Fb/versions": "versions",
+			"/v0.1/servers/a%2Fb/versions/1.0.0": "version", "/v0/servers/a%2Fb/versions/latest": "version", "/install?server=a/b&client=claude": "version",
+		} {
+			part.calls = nil
+			got := call(t, "GET", address+place+path, "")
+			if got.status != 404 || len(part.calls) != 1 || part.calls[0] != want {
+				t.Errorf("%s%s: %d after the calls %q", place, path, got.status, part.calls)
+			}
+		}
+	}
+	if len(whole.calls) > 0 {
+		t.Errorf("the registry itself got %q", whole.calls)
 	}
 }
