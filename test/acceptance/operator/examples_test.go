@@ -24,21 +24,26 @@ import (
 // exampleCommands are the preparing commands for examples that need more than a person, a device, a
 // session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
-	"tollgate user add":         "rm -r $DATA_DIR",
-	"tollgate user disable-mfa": "tollgate user enrol-mfa --email ada@example.com",
-	"tollgate grant remove":     "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
-	"tollgate registry export":  "rm backup.json",
-	"tollgate registry release": held + "; " + held + " --version 1.0.0",
-	"tollgate methods remove":   "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
-	"tollgate login":            begun,
-	"tollgate logout":           begun,
-	"tollgate publish":          begun + "; " + steppedUp,
-	"tollgate status":           begun + "; " + steppedUp,
-	"tollgate whoami":           begun,
+	"tollgate user add":          "rm -r $DATA_DIR",
+	"tollgate user disable-mfa":  "tollgate user enrol-mfa --email ada@example.com",
+	"tollgate grant remove":      "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
+	"tollgate registry export":   "rm backup.json",
+	"tollgate registry release":  held + "; " + held + " --version 1.0.0",
+	"tollgate methods remove":    "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
+	"tollgate allowlist":         "tollgate view add data",
+	"tollgate view remove":       "tollgate view add data",
+	"tollgate view token add":    partners,
+	"tollgate view token list":   partners,
+	"tollgate view token remove": partners + "; tollgate view token add partners --name acme",
+	"tollgate login":             begun,
+	"tollgate logout":            begun,
+	"tollgate publish":           begun + "; " + steppedUp,
+	"tollgate status":            begun + "; " + steppedUp,
+	"tollgate whoami":            begun,
 }
 
 // The commands that prepare a publisher: signed in, with an open step-up; the code of the step-up;
-// and the command that puts the server in quarantine.
+// the command that puts the server in quarantine; and the one that adds a view with tokens.
 const (
 	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
 	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
@@ -46,6 +51,8 @@ const (
 	steppedUp = "tollgate login --code " + code
 
 	held = "tollgate registry quarantine com.example/weather --reason 'it sends mail'"
+
+	partners = "tollgate view add partners --access token"
 )
 
 // exampleServices are the commands that call a service. Each line of their examples gets a running
