@@ -75,6 +75,12 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 			details["token"] = string(c.Token)
 		}
 		return auth.RegistryChange, details
+	case authority.WebhookChange:
+		details := map[string]any{"action": c.Action, "webhook": string(c.Webhook), "host": c.Host}
+		if c.Event != "" {
+			details["event"] = string(c.Event)
+		}
+		return auth.RegistryChange, details
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.QuarantineChange:

@@ -83,6 +83,14 @@ func TestRecordChanges(t *testing.T) {
 			map[string]any{"action": "view_token_add", "view": "team", "token": "acme"},
 		},
 		{
+			authority.WebhookChange{Action: "webhook_add", Webhook: "w", Host: "example.com"}, auth.RegistryChange,
+			map[string]any{"action": "webhook_add", "webhook": "w", "host": "example.com"},
+		},
+		{
+			authority.WebhookChange{Action: "webhook_redeliver", Webhook: "w", Host: "example.com", Event: "e"}, auth.RegistryChange,
+			map[string]any{"action": "webhook_redeliver", "webhook": "w", "host": "example.com", "event": "e"},
+		},
+		{
 			authority.MethodChange{Action: "remove", ID: 7, Path: "/parking/{lot}.{format}", Service: "parking"}, auth.MethodsChange,
 			map[string]any{"action": "remove", "methodId": float64(7), "path": "/parking/{lot}.{format}", "service": "parking"},
 		},

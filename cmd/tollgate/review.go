@@ -205,7 +205,7 @@ type reviewCheck struct {
 
 // reviewTable returns what a person needs to decide: the facts, the packages, and each value that
 // changes or, for a new server, the document.
-func reviewTable(c *cobra.Command, op *wiring.Operator, s *reviews.Shown) table {
+func reviewTable(c *cobra.Command, op *wiring.Operator, s *review.Shown) table {
 	v := shownReview{reviewRow: newReviewRow(c, op, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{}, Checks: []reviewCheck{}}
 	t := table{header: []string{"FIELD", "VALUE"}}
 	add := func(field, value string) {

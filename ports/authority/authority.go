@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -131,8 +132,8 @@ type DecisionNotice struct {
 }
 
 // Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
-// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange, a ViewChange or a
-// PolicyChange, which a person may also have made.
+// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange, a ViewChange, a
+// WebhookChange or a PolicyChange, which a person may also have made.
 type Change interface{ isChange() }
 
 // GrantChange is a grant that an operator added or removed.
@@ -200,8 +201,17 @@ type ViewChange struct {
 	Token  view.TokenName // its name; empty for a change of the view
 }
 
+// WebhookChange is a webhook that an operator added, removed, or had events delivered to again.
+type WebhookChange struct {
+	Action  string // webhook_add, webhook_remove, webhook_redeliver
+	Webhook event.WebhookID
+	Host    string   // of its URL, whose other parts may be secret
+	Event   event.ID // that is delivered again; empty for all dead ones, and for the other actions
+}
+
 func (PolicyChange) isChange()     {}
 func (ViewChange) isChange()       {}
+func (WebhookChange) isChange()    {}
 func (GrantChange) isChange()      {}
 func (ImportedVersion) isChange()  {}
 func (MethodChange) isChange()     {}

@@ -51,7 +51,7 @@ type check struct {
 	Message      string `json:"message"`
 }
 
-func newReviewResponse(s *reviews.Shown) reviewResponse {
+func newReviewResponse(s *review.Shown) reviewResponse {
 	r := reviewResponse{
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State), Kind: string(s.Kind),
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)), Checks: make([]check, len(s.Checks)),

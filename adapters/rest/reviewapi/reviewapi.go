@@ -30,9 +30,9 @@ func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 type Reviews interface {
 	Authorize(ctx context.Context, r reviews.Request) error
 	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
-	Get(ctx context.Context, r reviews.Request, id review.ID) (reviews.Shown, error)
-	Approve(ctx context.Context, r reviews.Request, id review.ID, comment string) (reviews.Shown, error)
-	Reject(ctx context.Context, r reviews.Request, id review.ID, comment string) (reviews.Shown, error)
+	Get(ctx context.Context, r reviews.Request, id review.ID) (review.Shown, error)
+	Approve(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
+	Reject(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
 }
 
 // API is the reviewers' part of the API.
@@ -103,7 +103,7 @@ func (a *API) rejectReview(c *fiber.Ctx) error { return a.decideReview(c, a.revi
 
 // decideReview reads a comment, which an empty body does not have, and decides a review.
 func (a *API) decideReview(
-	c *fiber.Ctx, decide func(ctx context.Context, r reviews.Request, id review.ID, comment string) (reviews.Shown, error),
+	c *fiber.Ctx, decide func(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error),
 ) error {
 	r, comment := newRequest(c), ""
 	if err := a.reviews.Authorize(c.UserContext(), r); err != nil {
@@ -129,7 +129,7 @@ func readID(c *fiber.Ctx) review.ID {
 }
 
 // sendReview sends a review, or returns err.
-func sendReview(c *fiber.Ctx, s reviews.Shown, err error) error {
+func sendReview(c *fiber.Ctx, s review.Shown, err error) error {
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -21,7 +22,7 @@ type change struct {
 // decision changes a lineage and returns the releases of the answer.
 type decision func(l *registry.Lineage, now time.Time) ([]registry.Release, error)
 
-// commitRelease commits a change of one version and returns its record. decide changes the lineage
+// commitRelease commits a change of the status of one version and returns its record. decide changes the lineage
 // and returns the release of the version.
 func (p *Publisher) commitRelease(
 	ctx context.Context, act *authority.Act, c change, decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
@@ -34,15 +35,18 @@ func (p *Publisher) commitRelease(
 	err := p.commit(ctx, act, c, one, func(ctx context.Context, decided []registry.Release) error {
 		record.Release = decided[0]
 		stored, err := p.ports.Reader.Version(ctx, c.name, c.version, true)
+		if err != nil {
+			return internalIfNotFound(err)
+		}
 		record.Document = stored.Document
-		return internalIfNotFound(err)
+		return p.ports.Events.RecordVersions(ctx, event.Status, record)
 	})
 	return record, err
 }
 
 // commit decides a change of a server and stores it together with its audit act, or neither. Other
 // changes of the server wait until then. prepare is called with the decided releases before the
-// commit; it reads what the answer needs.
+// commit; it reads what the answer needs, and records the event.
 func (p *Publisher) commit(
 	ctx context.Context, act *authority.Act, c change, decide decision,
 	prepare func(ctx context.Context, decided []registry.Release) error,

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -49,6 +50,7 @@ type Ports struct {
 	Reviews      registrystore.Reviews
 	Rules        registrystore.ReviewRules
 	Authority    authority.Authority
+	Events       *events.Recorder
 	Ownership    ownership.Checker
 	Clock        clock.Clock
 	Entropy      secrets.Entropy

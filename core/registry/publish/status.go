@@ -78,10 +78,15 @@ func (p *Publisher) updateAllStatuses(
 	var changed browse.History
 	prepare := func(ctx context.Context, decided []registry.Release) error {
 		var err error
-		if changed, err = browse.SomeVersions(ctx, p.ports.Reader, name, decided); err != nil || room == nil {
+		if changed, err = browse.SomeVersions(ctx, p.ports.Reader, name, decided); err != nil {
 			return err
 		}
-		return room(changed)
+		if room != nil {
+			if err := room(changed); err != nil {
+				return err
+			}
+		}
+		return p.ports.Events.RecordServer(ctx, name, changed.Records, len(decided))
 	}
 	err = p.commit(transaction.Long(ctx), act, change{name: name, condition: r.Condition}, decide, prepare)
 	return changed, err

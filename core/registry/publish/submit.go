@@ -7,6 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
@@ -71,9 +73,26 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 		} else if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, &s.document)); err != nil {
 			return err
 		}
+		if err := p.recordEvents(ctx, &outcome, kind, r); err != nil {
+			return err
+		}
 		return p.recordSubmission(ctx, *act, r)
 	})
 	return outcome, err
+}
+
+// recordEvents records the events of a document that is served; one that waits for review has none
+// (contract C-50). r is the review by which a rule approved it, if there is one.
+func (p *Publisher) recordEvents(ctx context.Context, o *Outcome, kind review.Kind, r *review.Review) error {
+	if o.Pending != "" {
+		return nil
+	}
+	if r != nil {
+		if err := p.ports.Events.RecordReview(ctx, event.Approved, *r); err != nil {
+			return err
+		}
+	}
+	return p.ports.Events.RecordVersions(ctx, events.TypeOf(kind), o.Record)
 }
 
 // recordSubmission stores the review of a submission, if there is one, and the act.

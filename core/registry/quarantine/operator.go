@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -29,6 +30,7 @@ type OperatorPorts struct {
 	Writer       registrystore.ServerWriter
 	Quarantine   registrystore.Quarantine
 	Recorder     authority.Recorder
+	Events       *events.Recorder
 	Clock        clock.Clock
 }
 
@@ -104,6 +106,9 @@ func (o *Operator) add(
 		if err := o.ports.Quarantine.Add(ctx, added, prior); err != nil {
 			return err
 		}
+		if err := o.ports.Events.RecordQuarantined(ctx, added); err != nil {
+			return err
+		}
 		return record(ctx, added)
 	})
 	return added, err
@@ -125,6 +130,9 @@ func (o *Operator) release(ctx context.Context, t Target, record func(context.Co
 			return err
 		}
 		if err := o.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
+			return err
+		}
+		if err := o.ports.Events.RecordReleased(ctx, name, version); err != nil {
 			return err
 		}
 		return record(ctx)

@@ -195,3 +195,20 @@ func ParseComment(s string, required bool) (string, error) {
 	}
 	return s, nil
 }
+
+// Shown is a review with what it is compared with.
+type Shown struct {
+	Review
+
+	// Replaces is the document that a replacement replaces, or the latest one that a new version
+	// follows; nil if there is none.
+	Replaces []byte
+	Diff     []Difference // between Replaces and the document
+}
+
+// Show returns a review with the document that it is compared with, which may be nil. It returns
+// fault.Invalid if one of the documents is not JSON.
+func (r Review) Show(replaces []byte) (Shown, error) {
+	diff, err := Diff(replaces, r.Document)
+	return Shown{r, replaces, diff}, err
+}

@@ -26,7 +26,7 @@ type Query struct {
 
 // Page is a page of reviews, the oldest submission first.
 type Page struct {
-	Reviews    []Shown
+	Reviews    []review.Shown
 	NextCursor string // empty on the last page
 }
 
@@ -98,7 +98,7 @@ func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore
 	if err != nil {
 		return Page{}, err
 	}
-	p := Page{Reviews: make([]Shown, 0, len(found.Reviews))}
+	p := Page{Reviews: make([]review.Shown, 0, len(found.Reviews))}
 	more, size := found.More, 0
 	for _, r := range found.Reviews {
 		if size >= pageBytes {

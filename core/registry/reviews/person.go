@@ -59,18 +59,18 @@ func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
 
 // Get returns a review. It returns fault.NotFound if there is none, and fault.Forbidden if the caller
 // may not review its server and has not submitted it.
-func (s *Service) Get(ctx context.Context, r Request, id review.ID) (Shown, error) {
+func (s *Service) Get(ctx context.Context, r Request, id review.ID) (review.Shown, error) {
 	caller, err := s.identifyPerson(ctx, r)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	found, err := s.ports.Operator.find(ctx, id)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	if found.Submitter.Key != caller.UserID {
 		if err := s.requireGrant(ctx, caller, found.Name); err != nil {
-			return Shown{}, err
+			return review.Shown{}, err
 		}
 	}
 	return s.ports.Operator.show(ctx, found)
@@ -82,21 +82,21 @@ func (s *Service) Get(ctx context.Context, r Request, id review.ID) (Shown, erro
 // below FULL_TRUST, fault.Invalid for a comment that is too long, fault.Conflict when the review is
 // not pending any more, fault.Forbidden for what the caller has submitted, fault.Conflict when the
 // document cannot be served any more, for example because another server has one of its remote URLs.
-func (s *Service) Approve(ctx context.Context, r Request, id review.ID, comment string) (Shown, error) {
+func (s *Service) Approve(ctx context.Context, r Request, id review.ID, comment string) (review.Shown, error) {
 	return s.decide(ctx, r, id, review.Decision{Approve: true, Comment: comment})
 }
 
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
 // required.
-func (s *Service) Reject(ctx context.Context, r Request, id review.ID, comment string) (Shown, error) {
+func (s *Service) Reject(ctx context.Context, r Request, id review.ID, comment string) (review.Shown, error) {
 	return s.decide(ctx, r, id, review.Decision{Comment: comment})
 }
 
 // decide decides a review. Every refusal after the identification of the caller is recorded.
-func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.Decision) (Shown, error) {
+func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.Decision) (review.Shown, error) {
 	caller, err := s.identifyPerson(ctx, r)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	d.By = caller.UserID
 	act := authority.Act{Caller: caller, Action: actReject, Review: id}
@@ -105,7 +105,7 @@ func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.
 	}
 	shown, err := s.decideAs(ctx, &act, d)
 	if err != nil {
-		return Shown{}, refusal.Record(ctx, s.ports.Authority, act, err)
+		return review.Shown{}, refusal.Record(ctx, s.ports.Authority, act, err)
 	}
 	s.ports.Notifier.NotifySubmitter(authority.DecisionNotice{
 		People: shown.Submitter.People(), Approved: d.Approve, ServerName: act.ServerName, Version: act.Version, At: shown.DecidedAt,
@@ -114,20 +114,20 @@ func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.
 }
 
 // decideAs decides the review of the act, and adds its server and version to the act.
-func (s *Service) decideAs(ctx context.Context, act *authority.Act, d review.Decision) (Shown, error) {
+func (s *Service) decideAs(ctx context.Context, act *authority.Act, d review.Decision) (review.Shown, error) {
 	found, err := s.ports.Operator.find(ctx, act.Review)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	act.ServerName, act.Version = found.Name.String(), found.Version.String()
 	if err := s.requireGrant(ctx, act.Caller, found.Name); err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	if err := s.ports.Authority.RequireFullTrust(ctx, act.Caller); err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	if d.Comment, err = review.ParseComment(d.Comment, !d.Approve); err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	return s.ports.Operator.decide(ctx, act.Review, d, func(ctx context.Context, _ review.Review) error {
 		return s.ports.Authority.Record(ctx, *act)

@@ -9,6 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -23,16 +25,6 @@ const (
 	actReject  = "reject"
 )
 
-// Shown is a review with what it is compared with.
-type Shown struct {
-	review.Review
-
-	// Replaces is the document that a replacement replaces, or the latest one that a new version
-	// follows; nil if there is none.
-	Replaces []byte
-	Diff     []review.Difference // between Replaces and the document
-}
-
 // OperatorPorts are the dependencies of an Operator. All fields are required.
 type OperatorPorts struct {
 	Transactions transaction.Runner
@@ -42,6 +34,7 @@ type OperatorPorts struct {
 	Writer       registrystore.ServerWriter
 	Quarantine   registrystore.Quarantine
 	Recorder     authority.Recorder
+	Events       *events.Recorder
 	Cursors      *page.Sealer
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
@@ -60,10 +53,10 @@ func (o *Operator) List(ctx context.Context, q Query) (Page, error) {
 }
 
 // Get returns a review, or fault.NotFound.
-func (o *Operator) Get(ctx context.Context, id review.ID) (Shown, error) {
+func (o *Operator) Get(ctx context.Context, id review.ID) (review.Shown, error) {
 	r, err := o.find(ctx, id)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	return o.show(ctx, r)
 }
@@ -71,19 +64,19 @@ func (o *Operator) Get(ctx context.Context, id review.ID) (Shown, error) {
 // Approve approves a pending review, so that its document is served. It returns fault.NotFound,
 // fault.Conflict when it is not pending any more or when another server has one of its remote URLs
 // now, and fault.Invalid for a comment that is too long.
-func (o *Operator) Approve(ctx context.Context, id review.ID, comment string) (Shown, error) {
+func (o *Operator) Approve(ctx context.Context, id review.ID, comment string) (review.Shown, error) {
 	return o.decideAsOperator(ctx, id, true, comment)
 }
 
 // Reject rejects a pending review. Errors as of Approve; a comment is required.
-func (o *Operator) Reject(ctx context.Context, id review.ID, comment string) (Shown, error) {
+func (o *Operator) Reject(ctx context.Context, id review.ID, comment string) (review.Shown, error) {
 	return o.decideAsOperator(ctx, id, false, comment)
 }
 
-func (o *Operator) decideAsOperator(ctx context.Context, id review.ID, approve bool, comment string) (Shown, error) {
+func (o *Operator) decideAsOperator(ctx context.Context, id review.ID, approve bool, comment string) (review.Shown, error) {
 	comment, err := review.ParseComment(comment, !approve)
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	d := review.Decision{Approve: approve, By: review.Operator, Comment: comment}
 	return o.decide(ctx, id, d, func(ctx context.Context, r review.Review) error {
@@ -104,7 +97,7 @@ func (o *Operator) find(ctx context.Context, id review.ID) (review.Review, error
 
 // decide stores a decision, together with what it changes in the registry and its record in the
 // audit log. Other changes of the server wait until then, so that each review is decided once.
-func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, record func(context.Context, review.Review) error) (Shown, error) {
+func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, record func(context.Context, review.Review) error) (review.Shown, error) {
 	var decided review.Review
 	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		r, err := o.find(ctx, id)
@@ -125,68 +118,84 @@ func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, 
 		if decided.Replaced, err = Compared(ctx, o.ports.Reader, r); err != nil {
 			return err
 		}
+		var served *registry.Release
 		if d.Approve {
 			quarantined, err := o.ports.Quarantine.Entries(ctx, r.Name)
 			if err != nil {
 				return err
 			}
-			if err := o.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
+			if served, err = o.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
 				return err
 			}
 		}
 		if err := o.ports.Reviews.Decide(ctx, decided); err != nil {
 			return err
 		}
+		if err := o.recordEvents(ctx, decided, served); err != nil {
+			return err
+		}
 		return record(ctx, decided)
 	})
 	if err != nil {
-		return Shown{}, err
+		return review.Shown{}, err
 	}
 	return o.show(ctx, decided)
 }
 
-// serve stores the document of an approved review. It returns fault.Conflict for a version in
-// quarantine (contract C-22), and for one that was deleted or published meanwhile.
-func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) error {
+// recordEvents records the events of a decision (contract C-50). served is the release of the
+// document; nil for a rejection.
+func (o *Operator) recordEvents(ctx context.Context, r review.Review, served *registry.Release) error {
+	if served == nil {
+		return o.ports.Events.RecordReview(ctx, event.Rejected, r)
+	}
+	if err := o.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {
+		return err
+	}
+	return o.ports.Events.RecordVersions(ctx, events.TypeOf(r.Kind), registry.Record{Release: *served, Document: r.Document})
+}
+
+// serve stores the document of an approved review and returns its release. It returns fault.Conflict
+// for a version in quarantine (contract C-22), and for one that was deleted or published meanwhile.
+func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) (*registry.Release, error) {
 	draft, err := registry.ParseDraft(r.Document)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// The document kept all rules when it was submitted; a later version of the program may have
 	// more of them.
 	doc, err := draft.ImportedDocument()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var release registry.Release
 	if r.Kind == review.Replacement {
-		_, err = l.Replace(r.Version, d.At)
+		release, err = l.Replace(r.Version, d.At)
 		if fault.Is(err, fault.NotFound) {
-			return fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
+			return nil, fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
 		}
 	} else {
-		_, err = l.Publish(r.Version, d.At)
+		release, err = l.Publish(r.Version, d.At)
 	}
 	if fault.Is(err, fault.Forbidden) { // in quarantine
-		return fault.Newf(fault.Conflict, "%s; release it first", fault.PublicMessage(err))
+		return nil, fault.Newf(fault.Conflict, "%s; release it first", fault.PublicMessage(err))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, &doc))
+	return &release, o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, &doc))
 }
 
 // show returns a review with what it is compared with: what is served now, or what was when it was
 // decided.
-func (o *Operator) show(ctx context.Context, r review.Review) (Shown, error) {
-	s := Shown{Review: r, Replaces: r.Replaced}
-	var err error
-	if r.State == review.Pending {
-		if s.Replaces, err = Compared(ctx, o.ports.Reader, r); err != nil {
-			return Shown{}, err
-		}
+func (o *Operator) show(ctx context.Context, r review.Review) (review.Shown, error) {
+	if r.State != review.Pending {
+		return r.Show(r.Replaced)
 	}
-	s.Diff, err = review.Diff(s.Replaces, r.Document)
-	return s, err
+	replaces, err := Compared(ctx, o.ports.Reader, r)
+	if err != nil {
+		return review.Shown{}, err
+	}
+	return r.Show(replaces)
 }
 
 // Compared returns the document with which a pending review is compared: the one that a replacement

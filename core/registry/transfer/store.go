@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -159,10 +160,12 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 		taken = append(taken, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
 	}
 	var changes []registrystore.Change
+	var published []registry.Record
 	for _, r := range l.Changes() {
 		change := registrystore.Change{Release: r}
 		if doc, ok := documents[r.Version]; ok {
 			change.Document, change.Remotes = doc.Bytes(), doc.Remotes()
+			published = append(published, registry.Record{Release: r, Document: doc.Bytes()})
 		}
 		changes = append(changes, change)
 	}
@@ -170,6 +173,9 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 		return outcomes, nil
 	}
 	if err := m.ports.Writer.Save(ctx, changes); err != nil {
+		return nil, err
+	}
+	if err := m.ports.Events.RecordVersions(ctx, event.Published, published...); err != nil {
 		return nil, err
 	}
 	return outcomes, m.ports.Recorder.RecordChanges(ctx, taken...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -21,6 +22,7 @@ type Ports struct {
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
 	Quarantine   registrystore.Quarantine
+	Events       *events.Recorder
 	Recorder     authority.Recorder
 	Clock        clock.Clock
 }

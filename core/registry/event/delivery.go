@@ -1,0 +1,139 @@
+package event
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+const (
+	// maxDelay bounds the time between two attempts.
+	maxDelay = time.Hour
+	// maxProblem is the greatest length of Delivery.Problem in bytes.
+	maxProblem = 300
+)
+
+// State is the state of a delivery.
+type State string
+
+// The states.
+const (
+	Pending   State = "pending"   // it will be tried, now or later
+	Delivered State = "delivered" // the receiver answered with a status from 200 to 299
+	Dead      State = "dead"      // it was given up; an operator may deliver it again
+)
+
+// ParseState returns the state with the given name, or fault.Invalid.
+func ParseState(s string) (State, error) {
+	switch state := State(s); state {
+	case Pending, Delivered, Dead:
+		return state, nil
+	}
+	return "", fault.Newf(fault.Invalid, "state must be pending, delivered or dead, not %q", s)
+}
+
+// Delivery is an event on its way to one webhook. Times are UTC with microseconds.
+type Delivery struct {
+	// Sequence is the order of the deliveries of one server: a later event has a greater one. The
+	// store sets it.
+	Sequence int64
+	Webhook  WebhookID
+	Event    ID
+	Type     Type
+	Name     registry.Name
+	Version  registry.Version // the zero version for a whole server
+	Body     []byte           // of each request, byte for byte
+
+	State State
+	// Since begins the time in which the delivery is tried: when the event happened, or when an
+	// operator last had it delivered again.
+	Since    time.Time
+	Attempts int       // since then
+	NextAt   time.Time // of the next attempt; not before it
+	EndedAt  time.Time // when it was delivered or given up; zero while it is pending
+	Problem  string    // of the last attempt; empty if it succeeded, and before the first
+}
+
+// NewDelivery returns the pending delivery of an event. body is the request that is sent.
+func NewDelivery(w WebhookID, e Event, body []byte) Delivery {
+	return Delivery{
+		Webhook: w, Event: e.ID, Type: e.Type, Name: e.Name, Version: e.Version, Body: body,
+		State: Pending, Since: e.Time, NextAt: e.Time,
+	}
+}
+
+// Schedule says when deliveries are tried again.
+type Schedule struct {
+	// First is the time from the first attempt to the second. It doubles with each attempt, up to
+	// an hour, or First if that is longer.
+	First time.Duration
+	// For is how long a delivery is tried.
+	For time.Duration
+}
+
+// Delay returns the time from an attempt, the first of which is 1, to the next one.
+func (s Schedule) Delay(attempt int) time.Duration {
+	bound := max(s.First, maxDelay)
+	delay := s.First
+	for range attempt - 1 {
+		if delay >= bound/2 {
+			return bound
+		}
+		delay *= 2
+	}
+	return delay
+}
+
+// Succeed returns the delivery after an attempt that the receiver accepted.
+func (d Delivery) Succeed(now time.Time) Delivery {
+	now = now.UTC().Truncate(time.Microsecond)
+	d.State, d.EndedAt, d.Problem = Delivered, now, ""
+	d.Attempts++
+	return d
+}
+
+// Fail returns the delivery after an attempt that failed. It is dead if it was tried for the time of
+// the schedule; the last attempt is not before the end of that time.
+func (d Delivery) Fail(s Schedule, problem string, now time.Time) Delivery {
+	now = now.UTC().Truncate(time.Microsecond)
+	d.Attempts++
+	d.Problem = clip(problem)
+	end := d.Since.Add(s.For)
+	if !now.Before(end) {
+		d.State, d.EndedAt = Dead, now
+		return d
+	}
+	d.NextAt = now.Add(s.Delay(d.Attempts))
+	if d.NextAt.After(end) {
+		d.NextAt = end
+	}
+	return d
+}
+
+// clip returns the beginning of a text that has at most maxProblem bytes.
+func clip(s string) string {
+	if len(s) <= maxProblem {
+		return s
+	}
+	end := maxProblem
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+// Condition is what became of the deliveries to one webhook.
+type Condition struct {
+	Pending     int
+	Dead        int
+	LastSuccess time.Time // zero if none has succeeded
+	LastProblem string    // of the last attempt that failed; empty if none has
+	LastFailure time.Time // when that was
+	// Newest are the newest dead deliveries without their bodies, at most MaxListed.
+	Newest []Delivery
+}
+
+// MaxListed is the greatest number of dead deliveries in a Condition.
+const MaxListed = 100
