@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // listResponse is a page of reviews.
