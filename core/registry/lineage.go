@@ -11,7 +11,8 @@ import (
 // the releases that the store has locked, calls one of its methods, and saves Changes.
 //
 // All methods but Quarantine and Release leave what is in quarantine unchanged: they return
-// fault.Forbidden for it, with the reason (contract C-22).
+// fault.Forbidden for it, with the reason (contract C-22). They, and not Mirror, do so for a server
+// that a mirror has (contract C-64).
 type Lineage struct {
 	name        Name
 	stored      []Release     // as NewLineage got them
@@ -34,7 +35,7 @@ func (l *Lineage) Has(version Version) bool { return l.findVersion(version) >= 0
 // Publish adds a version. It returns fault.Conflict when the version was published before, deleted
 // or not, and when the server has MaxVersions already (contract R-25).
 func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
-	if err := CheckQuarantine(l.quarantined, version); err != nil {
+	if err := l.checkChangeable(version); err != nil {
 		return Release{}, err
 	}
 	if l.findVersion(version) >= 0 {
@@ -78,7 +79,7 @@ func (l *Lineage) Delete(version Version, now time.Time) (Release, error) {
 // SetStatus changes the status of a version. It returns fault.NotFound when the version is missing,
 // fault.Invalid when it has the status and message already (contract R-28).
 func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Release, error) {
-	if err := CheckQuarantine(l.quarantined, version); err != nil {
+	if err := l.checkChangeable(version); err != nil {
 		return Release{}, err
 	}
 	i := l.findVersion(version)
@@ -100,8 +101,8 @@ func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error)
 	if len(l.current) == 0 {
 		return nil, errNoServer()
 	}
-	if q, i := l.findEntry(Version{}); i >= 0 {
-		return nil, q.Forbid()
+	if err := l.checkChangeable(Version{}); err != nil {
+		return nil, err
 	}
 	at := l.changeTime(now)
 	var changed []int
@@ -180,10 +181,19 @@ func (l *Lineage) changeTime(now time.Time) time.Time {
 	return at
 }
 
-// findLive returns the index of a version, fault.Forbidden when it is in quarantine, or
+// checkChangeable returns fault.Forbidden when a version, or for the zero version the whole server, is
+// in quarantine, or when a mirror has the server.
+func (l *Lineage) checkChangeable(version Version) error {
+	if err := CheckQuarantine(l.quarantined, version); err != nil {
+		return err
+	}
+	return l.checkLocal()
+}
+
+// findLive returns the index of a version, fault.Forbidden when it is in quarantine or mirrored, or
 // fault.NotFound when it is missing or deleted.
 func (l *Lineage) findLive(version Version) (int, error) {
-	if err := CheckQuarantine(l.quarantined, version); err != nil {
+	if err := l.checkChangeable(version); err != nil {
 		return 0, err
 	}
 	i := l.findVersion(version)

@@ -12,7 +12,8 @@ import (
 // microsecond.
 //
 // It returns the new releases, and an error for each version that was not added: fault.Conflict
-// when the version exists already, deleted or not, or when the server has MaxVersions. An earlier
+// when the version exists already, deleted or not, or when the server has MaxVersions, and
+// fault.Forbidden when it is in quarantine, or a mirror has the server. An earlier
 // version whose latest flag moves gets a new update time; an imported one does not.
 //
 // The lineage has the versions in the order in which they were added, so after Import they may be
@@ -21,8 +22,11 @@ func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error)
 	at := l.changeTime(now)
 	in := newImporter(l, at)
 	added, errs := make([]int, len(releases)), make([]error, len(releases))
+	mirrored := l.checkLocal()
 	for i, r := range releases {
-		added[i], errs[i] = in.addRelease(r)
+		if errs[i] = mirrored; mirrored == nil {
+			added[i], errs[i] = in.addRelease(r)
+		}
 	}
 	l.updateLatestAfterImport(at)
 	result := make([]Release, len(releases))

@@ -16,6 +16,7 @@ type Release struct {
 	PublishedAt     time.Time // unique and rising among the versions of a server
 	UpdatedAt       time.Time
 	Latest          bool
+	Origin          Origin // the zero value if it was published here
 }
 
 // Record is a release with its document, as it is stored and served.

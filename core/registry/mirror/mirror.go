@@ -1,0 +1,123 @@
+// Package mirror has the rules of mirrors, by which a registry takes over servers of another one
+// (contract C-60 to C-68): which servers a mirror takes, when it reads the other registry, which of
+// its versions have changed, and when its list is too short to be believed. It does no I/O.
+package mirror
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+)
+
+// MaxMirrors is the greatest number of mirrors; parallel calls may exceed it by a few.
+const MaxMirrors = 50
+
+// The bounds of Mirror.Interval, and its value if none is given.
+const (
+	MinInterval     = time.Minute
+	MaxInterval     = 7 * 24 * time.Hour
+	DefaultInterval = time.Hour
+)
+
+// Name is the name of a mirror: 1 to 40 lower-case letters, digits and hyphens.
+type Name string
+
+var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// ParseName returns the name of a mirror. It returns fault.Invalid for a text of another form.
+func ParseName(s string) (Name, error) {
+	if !nameForm.MatchString(s) {
+		return "", fault.Newf(fault.Invalid, "the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+	}
+	return Name(s), nil
+}
+
+// Review is what becomes of the documents of a mirror in a registry that lists only what was
+// approved.
+type Review string
+
+// The values of Review.
+const (
+	Pending Review = "pending" // they wait for review
+	Trusted Review = "trusted" // they are listed at once
+)
+
+// ParseReview returns the value with the given name. It returns fault.Invalid for any other text.
+func ParseReview(s string) (Review, error) {
+	switch r := Review(s); r {
+	case Pending, Trusted:
+		return r, nil
+	}
+	return "", fault.Newf(fault.Invalid, "review must be pending or trusted, not %.60q", s)
+}
+
+// Mirror is another registry whose servers are taken over. New makes one.
+type Mirror struct {
+	Name      Name
+	URL       URL
+	Selection view.View     // only its patterns: which servers are taken
+	Interval  time.Duration // between two reads of the other registry
+	Review    Review
+	Lenient   bool // documents that break rules are taken too (transfer.Options.Lenient)
+	CreatedAt time.Time
+	State     State
+}
+
+// Draft is a mirror as an operator writes it. Interval and Review may be zero: DefaultInterval and
+// Pending.
+type Draft struct {
+	Name, URL        string
+	Include, Exclude []string
+	Interval         time.Duration
+	Review           string
+	Lenient          bool
+}
+
+// New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one is
+// wrong.
+func New(d Draft, now time.Time) (Mirror, error) {
+	m := Mirror{Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, CreatedAt: now.UTC().Truncate(time.Microsecond)}
+	m.State.NextAt = m.CreatedAt
+	var err error
+	if m.Name, err = ParseName(d.Name); err != nil {
+		return Mirror{}, err
+	}
+	if m.URL, err = ParseURL(d.URL); err != nil {
+		return Mirror{}, err
+	}
+	if m.Selection, err = view.New(view.Draft{Name: d.Name + "-", Include: d.Include, Exclude: d.Exclude}); err != nil {
+		return Mirror{}, err
+	}
+	if d.Interval != 0 {
+		m.Interval = d.Interval
+	}
+	if m.Interval < MinInterval || m.Interval > MaxInterval {
+		return Mirror{}, fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval, MaxInterval, m.Interval)
+	}
+	if d.Review != "" {
+		if m.Review, err = ParseReview(d.Review); err != nil {
+			return Mirror{}, err
+		}
+	}
+	return m, nil
+}
+
+// Takes reports whether the mirror takes a server.
+func (m *Mirror) Takes(name registry.Name) bool { return m.Selection.Includes(name) }
+
+// Submitter returns the key of the mirror as the submitter of documents for review.
+func (m *Mirror) Submitter() string { return submitterPrefix + string(m.Name) }
+
+const submitterPrefix = "mirror:"
+
+// OfSubmitter returns the mirror that is a submitter of documents. ok is false for a person and for
+// a publisher.
+func OfSubmitter(key string) (name Name, ok bool) {
+	if len(key) <= len(submitterPrefix) || key[:len(submitterPrefix)] != submitterPrefix {
+		return "", false
+	}
+	return Name(key[len(submitterPrefix):]), true
+}

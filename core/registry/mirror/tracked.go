@@ -1,0 +1,43 @@
+package mirror
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+)
+
+// Tracked is the state of a version in another registry that a mirror has taken.
+type Tracked struct {
+	Name    registry.Name
+	Version registry.Version
+	// Hash is the SHA-256 hash of the document.
+	Hash    [sha256.Size]byte
+	Status  registry.Status
+	Message string
+	// PublishedAt is UTC with microseconds; zero if the other registry gives no time.
+	PublishedAt time.Time
+	// Review is the review to which the document was submitted; empty if it was listed at once. The
+	// document is not listed while the review is pending or rejected.
+	Review review.ID
+}
+
+// Upstream returns the state for the lineage of the server. document says whether the document is
+// another one than the one that is listed.
+func (t *Tracked) Upstream(document bool) registry.Upstream {
+	return registry.Upstream{
+		Release: registry.Release{
+			Name: t.Name, Version: t.Version, Status: t.Status, StatusMessage: t.Message, PublishedAt: t.PublishedAt,
+		},
+		Document: document,
+	}
+}
+
+// SameState reports whether two states are equal, whatever their reviews are.
+func (t *Tracked) SameState(u *Tracked) bool {
+	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message && t.PublishedAt.Equal(u.PublishedAt)
+}
+
+// IsListed reports whether the other registry lists the version.
+func (t *Tracked) IsListed() bool { return t.Status != registry.StatusDeleted }
