@@ -81,6 +81,22 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 			details["event"] = string(c.Event)
 		}
 		return auth.RegistryChange, details
+	case authority.MirrorChange:
+		details := map[string]any{"action": "mirror_remove", "mirror": string(c.Mirror), "url": c.URL}
+		if c.Given {
+			details["action"] = "mirror_add"
+		} else {
+			details["purged"] = c.Purged
+		}
+		return auth.RegistryChange, details
+	case authority.MirroredVersion:
+		details := map[string]any{
+			"action": "mirror_" + c.Change, "mirror": string(c.Mirror), "serverName": c.ServerName, "version": c.Version,
+		}
+		if c.Review != "" {
+			details["review"] = string(c.Review)
+		}
+		return auth.RegistryChange, details
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.QuarantineChange:

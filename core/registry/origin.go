@@ -69,7 +69,7 @@ func (l *Lineage) Mirror(o Origin, versions []Upstream, now time.Time) ([]Mirror
 	for i, r := range l.current {
 		here[r.Version] = i
 	}
-	foreign := l.checkMirror(o.Mirror)
+	foreign := l.CheckMirror(o.Mirror)
 	for i, u := range versions {
 		if foreign != nil {
 			errs[i] = foreign
@@ -95,8 +95,10 @@ func (l *Lineage) Mirror(o Origin, versions []Upstream, now time.Time) ([]Mirror
 	return changes, errs
 }
 
-// checkMirror returns fault.Conflict if the server has versions that the mirror did not bring.
-func (l *Lineage) checkMirror(mirror string) error {
+// CheckMirror returns fault.Conflict if the server has versions that the mirror did not bring: what
+// was published here comes first, and then the mirror that brought the server first (contract
+// C-65).
+func (l *Lineage) CheckMirror(mirror string) error {
 	switch o := l.Origin(); {
 	case len(l.current) == 0 || o.Mirror == mirror:
 		return nil

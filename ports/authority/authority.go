@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -131,8 +132,8 @@ type DecisionNotice struct {
 	At         time.Time
 }
 
-// Change is what an operator did, for the audit log: a GrantChange, an ImportedVersion, a
-// MethodChange, a QuarantineChange, a ReviewDecision, a ReviewRuleChange, a ViewChange, a
+// Change is what an operator did, or a mirror, for the audit log: a GrantChange, an ImportedVersion, a
+// MethodChange, a MirrorChange, a MirroredVersion, a QuarantineChange, a ReviewDecision, a ReviewRuleChange, a ViewChange, a
 // WebhookChange or a PolicyChange, which a person may also have made.
 type Change interface{ isChange() }
 
@@ -209,6 +210,25 @@ type WebhookChange struct {
 	Event   event.ID // that is delivered again; empty for all dead ones, and for the other actions
 }
 
+// MirrorChange is a mirror that an operator added or removed.
+type MirrorChange struct {
+	Given  bool // false if it was removed
+	Mirror mirror.Name
+	URL    string // without secrets
+	Purged bool   // its servers were deleted with it
+}
+
+// MirroredVersion is a version that a mirror changed.
+type MirroredVersion struct {
+	Mirror     mirror.Name
+	ServerName string
+	Version    string
+	Change     string    // added, replaced, status, submitted
+	Review     review.ID // to which its document was submitted; empty if it was listed at once
+}
+
+func (MirrorChange) isChange()     {}
+func (MirroredVersion) isChange()  {}
 func (PolicyChange) isChange()     {}
 func (ViewChange) isChange()       {}
 func (WebhookChange) isChange()    {}

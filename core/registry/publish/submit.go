@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -150,17 +149,7 @@ func (p *Publisher) submit(ctx context.Context, c authority.Caller, s submission
 		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
 		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	rules, err := p.ports.Rules.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rule, err := review.FirstRule(rules, r.Name, by, func() (bool, error) { return p.isWithinOrigins(ctx, s.document) })
-	if err != nil || rule == "" {
-		return &r, err
-	}
-	if r, err = r.ApproveByRule(rule, now); err == nil {
-		r.Replaced, err = reviews.Compared(ctx, p.ports.Reader, r)
-	}
+	r, err = reviews.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(ctx, r, s.document, now)
 	return &r, err
 }
 
@@ -185,33 +174,6 @@ func (p *Publisher) submitter(ctx context.Context, c authority.Caller, name regi
 	return by, err
 }
 
-// isWithinOrigins reports whether the origins of a document are within those of one version of its
-// server that is not deleted.
-func (p *Publisher) isWithinOrigins(ctx context.Context, doc registry.Document) (bool, error) {
-	origins, err := review.ReadOrigins(doc.Bytes())
-	if err != nil {
-		return false, err
-	}
-	latest, err := p.ports.Reader.Latest(ctx, doc.Name(), false)
-	if fault.Is(err, fault.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if approved, err := review.ReadOrigins(latest.Document); err == nil && origins.Within(approved) {
-		return true, nil
-	}
-	history, err := browse.AllVersions(ctx, p.ports.Reader, doc.Name(), false)
-	if err != nil {
-		return false, err
-	}
-	return history.Any(ctx, func(r registry.Record) bool {
-		approved, err := review.ReadOrigins(r.Document)
-		return err == nil && origins.Within(approved)
-	})
-}
-
 // findPending returns the pending review of a version; nil without one.
 func (p *Publisher) findPending(ctx context.Context, name registry.Name, version registry.Version) (*review.Review, error) {
 	r, err := p.ports.Reviews.PendingOf(ctx, name, version)
@@ -226,14 +188,7 @@ func (p *Publisher) supersede(ctx context.Context, waiting *review.Review, now t
 	if waiting == nil {
 		return nil
 	}
-	r, err := waiting.Supersede(now)
-	if err != nil {
-		return err
-	}
-	if r.Replaced, err = reviews.Compared(ctx, p.ports.Reader, r); err != nil {
-		return err
-	}
-	return p.ports.Reviews.Decide(ctx, r)
+	return reviews.Supersede(ctx, p.ports.Reviews, p.ports.Reader, *waiting, now)
 }
 
 // requirePending returns fault.NotFound unless a document of the version, which is not served, waits

@@ -5,12 +5,14 @@ package reviews
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -33,6 +35,8 @@ type OperatorPorts struct {
 	Reader       registrystore.ServerReader
 	Writer       registrystore.ServerWriter
 	Quarantine   registrystore.Quarantine
+	Mirrors      registrystore.Mirrors
+	Mirrored     registrystore.MirroredVersions
 	Recorder     authority.Recorder
 	Events       *events.Recorder
 	Cursors      *page.Sealer
@@ -167,6 +171,9 @@ func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Revi
 	if err != nil {
 		return nil, err
 	}
+	if name, ok := mirror.OfSubmitter(r.Submitter.Key); ok {
+		return o.serveMirrored(ctx, l, r, mirrored{name, doc, d.At})
+	}
 	var release registry.Release
 	if r.Kind == review.Replacement {
 		release, err = l.Replace(r.Version, d.At)
@@ -176,11 +183,8 @@ func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Revi
 	} else {
 		release, err = l.Publish(r.Version, d.At)
 	}
-	if fault.Is(err, fault.Forbidden) { // in quarantine
-		return nil, fault.Newf(fault.Conflict, "%s; release it first", fault.PublicMessage(err))
-	}
 	if err != nil {
-		return nil, err
+		return nil, conflictOf(l, err)
 	}
 	return &release, o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, &doc))
 }
@@ -196,6 +200,19 @@ func (o *Operator) show(ctx context.Context, r review.Review) (review.Shown, err
 		return review.Shown{}, err
 	}
 	return r.Show(replaces)
+}
+
+// Supersede ends a pending review in the transaction that the context carries. It returns
+// fault.Conflict if the review is not pending.
+func Supersede(ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, waiting review.Review, now time.Time) error {
+	r, err := waiting.Supersede(now)
+	if err != nil {
+		return err
+	}
+	if r.Replaced, err = Compared(ctx, reader, r); err != nil {
+		return err
+	}
+	return store.Decide(ctx, r)
 }
 
 // Compared returns the document with which a pending review is compared: the one that a replacement

@@ -120,41 +120,20 @@ func (r *importRun) report(o Outcome) {
 func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 	refused := Outcome{Verdict: Refused, Origin: e.Origin}
 	if e.Broken != nil {
-		refused.Reason, refused.Broken = publicMessage(e.Broken), true
+		refused.Reason, refused.Broken = Reason(e.Broken), true
 		return candidate{}, refused
 	}
-	if e.Unreadable != nil {
-		refused.Reason = publicMessage(e.Unreadable)
-		return candidate{}, refused
-	}
-	draft, err := registry.ParseDraft(e.Document)
+	parsed, err := ParseEntry(e, r.options.Lenient, r.mover.ports.Clock.Now())
+	refused.Name, refused.Version = parsed.Name, parsed.Version
 	if err != nil {
-		refused.Reason = publicMessage(err)
+		refused.Reason = Reason(err)
 		return candidate{}, refused
 	}
-	refused.Name, refused.Version = registry.Clip(draft.Name()), registry.Clip(draft.Version())
-	doc, err := r.parseDocument(draft)
-	if err != nil {
-		refused.Reason = publicMessage(err)
-		return candidate{}, refused
-	}
-	release, err := releaseOf(doc, e.Recorded, r.mover.ports.Clock.Now())
-	if err != nil {
-		refused.Reason = publicMessage(err)
-		return candidate{}, refused
-	}
-	return candidate{e.Origin, doc, release}, Outcome{}
+	return candidate{e.Origin, parsed.Document, parsed.Release}, Outcome{}
 }
 
-func (r *importRun) parseDocument(d registry.Draft) (registry.Document, error) {
-	if r.options.Lenient {
-		return d.ImportedDocument()
-	}
-	return d.Document()
-}
-
-// publicMessage returns the message of an error for an operator.
-func publicMessage(err error) string {
+// Reason returns the message of an error for an operator, also that of an error without a kind.
+func Reason(err error) string {
 	if f, ok := fault.As(err); ok && f.Message != "" {
 		return f.Message
 	}

@@ -12,6 +12,37 @@ import (
 // times of all later changes of the server.
 const clockSkew = 24 * time.Hour
 
+// Parsed is a record of another registry that follows the rules.
+type Parsed struct {
+	Name, Version string // as the document has them, clipped; also of a record that breaks a rule
+	Document      registry.Document
+	Release       registry.Release // without the latest flag
+}
+
+// ParseEntry returns the document and the release of a record that is not Broken. lenient accepts
+// documents that break rules, as Options.Lenient does. It returns an error, with a sentence for
+// operators, for a record that cannot be stored.
+func ParseEntry(e recordsource.Entry, lenient bool, now time.Time) (Parsed, error) {
+	if e.Unreadable != nil {
+		return Parsed{}, e.Unreadable
+	}
+	draft, err := registry.ParseDraft(e.Document)
+	if err != nil {
+		return Parsed{}, err
+	}
+	p := Parsed{Name: registry.Clip(draft.Name()), Version: registry.Clip(draft.Version())}
+	if lenient {
+		p.Document, err = draft.ImportedDocument()
+	} else {
+		p.Document, err = draft.Document()
+	}
+	if err != nil {
+		return p, err
+	}
+	p.Release, err = releaseOf(p.Document, e.Recorded, now)
+	return p, err
+}
+
 // releaseOf returns the release of a record. Without a status it is active; without a publication
 // time it is published now.
 func releaseOf(doc registry.Document, r recordsource.Recorded, now time.Time) (registry.Release, error) {

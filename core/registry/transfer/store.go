@@ -59,7 +59,7 @@ func (m *Mover) splitKnown(ctx context.Context, batch []candidate) (rest []candi
 // or fault.NotFound.
 func (m *Mover) compareStored(ctx context.Context, c candidate, quarantined []registry.Quarantined) (Outcome, error) {
 	if err := registry.CheckQuarantine(quarantined, c.release.Version); err != nil {
-		return c.newOutcome(Refused, publicMessage(err)), nil
+		return c.newOutcome(Refused, Reason(err)), nil
 	}
 	stored, err := m.ports.Reader.Version(ctx, c.release.Name, c.release.Version, true)
 	if err != nil {
@@ -153,7 +153,7 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 	var taken []authority.Change
 	for i, c := range fresh {
 		if errs[i] != nil {
-			outcomes = append(outcomes, c.newOutcome(Refused, publicMessage(errs[i])))
+			outcomes = append(outcomes, c.newOutcome(Refused, Reason(errs[i])))
 			continue
 		}
 		outcomes = append(outcomes, c.newOutcome(Taken, ""))
@@ -193,7 +193,7 @@ func (m *Mover) removeConflicting(ctx context.Context, batch []candidate) (rest 
 		case errors.Is(err, errDryRun):
 			rest = append(rest, c)
 		case fault.Is(err, fault.Conflict):
-			outcomes = append(outcomes, c.newOutcome(Refused, publicMessage(err)))
+			outcomes = append(outcomes, c.newOutcome(Refused, Reason(err)))
 		default:
 			return nil, outcomes, err
 		}

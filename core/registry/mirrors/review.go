@@ -1,0 +1,71 @@
+package mirrors
+
+import (
+	"context"
+	"math"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// submit submits the document of a version for review. It reports whether a rule approved it; else
+// it returns the ID of the pending review.
+func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineage) (approved bool, id review.ID, err error) {
+	if err := c.supersedePending(ctx, v.Name, v.Version); err != nil {
+		return false, "", err
+	}
+	kind := review.Replacement
+	switch {
+	case l.IsEmpty():
+		kind = review.NewServer
+	case !l.Has(v.Version):
+		kind = review.NewVersion
+	}
+	now := c.now()
+	r, err := c.ports.Approver.Approve(ctx, review.Review{
+		ID: secrets.NewUUID[review.ID](c.ports.Entropy), Name: v.Name, Version: v.Version,
+		State: review.Pending, Kind: kind, Document: v.document.Bytes(),
+		Submitter: review.Submitter{Key: c.mirror.Submitter()}, SubmittedAt: now,
+	}, v.document, now)
+	if err != nil {
+		return false, "", err
+	}
+	// A mirror may submit a whole registry at once: the limit of what waits is for people.
+	if err := c.ports.Reviews.Add(ctx, r, math.MaxInt32); err != nil {
+		return false, "", err
+	}
+	if r.State == review.Approved {
+		return true, "", c.ports.Events.RecordReview(ctx, event.Approved, r)
+	}
+	c.outcomes = append(c.outcomes, Outcome{Submitted, v.Name.String(), v.Version.String(), ""})
+	c.audit = append(c.audit, authority.MirroredVersion{
+		Mirror: c.mirror.Name, ServerName: v.Name.String(), Version: v.Version.String(), Change: string(Submitted), Review: r.ID,
+	})
+	return false, r.ID, nil
+}
+
+// supersede ends the pending review of a version that the mirror has submitted, if there is one.
+func (o *Operator) supersede(ctx context.Context, t mirror.Tracked) error {
+	if t.Review == "" {
+		return nil
+	}
+	return o.supersedePending(ctx, t.Name, t.Version)
+}
+
+// supersedePending ends the pending review of a version, if there is one.
+func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version) error {
+	waiting, err := o.ports.Reviews.PendingOf(ctx, name, version)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return reviews.Supersede(ctx, o.ports.Reviews, o.ports.Reader, waiting, o.now())
+}
