@@ -83,7 +83,7 @@ func (r *Runner) read(ctx context.Context, name mirror.Name) {
 		return
 	}
 	defer func() { <-r.slots }()
-	summary, err := r.operator.Sync(ctx, name, Options{})
+	summary, err := r.operator.Sync(ctx, name, Options{IfDue: true})
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrBusy), errors.Is(err, errLeaseLost):
 	case err != nil:

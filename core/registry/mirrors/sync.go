@@ -17,6 +17,8 @@ type Options struct {
 	Full bool
 	// AllowShrink takes a list with less than half of the servers that the mirror has.
 	AllowShrink bool
+	// IfDue reads nothing before the time of the next read.
+	IfDue bool
 	// Wait waits for another one that reads the registry, instead of returning ErrBusy.
 	Wait bool
 	// Observe is called with the progress; optional.
@@ -77,6 +79,9 @@ func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) 
 		return Summary{}, err
 	}
 	began := o.now()
+	if options.IfDue && m.State.NextAt.After(began) { // another instance was faster
+		return Summary{}, ErrBusy
+	}
 	summary, err := o.syncLeased(ctx, l, m, options)
 	if ctx.Err() != nil {
 		return summary, ctx.Err()

@@ -129,10 +129,10 @@ func (p *Publisher) checkReserved(serverName string) error {
 	return nil
 }
 
-// checkQuarantine returns fault.Forbidden, with the reason, when a version is in quarantine (contract
-// C-22). The transaction checks this again; it is checked here too, because this error comes before
-// those of the rules.
-func (p *Publisher) checkQuarantine(ctx context.Context, t Target) error {
+// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason (contract
+// C-22), or when a mirror has the server, with its name (contract C-64). The transaction checks this
+// again; it is checked here too, because this error comes before those of the rules.
+func (p *Publisher) checkChangeable(ctx context.Context, t Target) error {
 	name, version, err := t.nameAndVersion()
 	if err != nil {
 		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
@@ -141,7 +141,17 @@ func (p *Publisher) checkQuarantine(ctx context.Context, t Target) error {
 	if err != nil {
 		return err
 	}
-	return registry.CheckQuarantine(entries, version)
+	if err := registry.CheckQuarantine(entries, version); err != nil {
+		return err
+	}
+	latest, err := p.ports.Reader.Latest(ctx, name, true)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err == nil && latest.Origin != registry.Origin{}:
+		return latest.Origin.Forbid(name)
+	}
+	return err
 }
 
 // joinActions returns the actions joined by "or".
