@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 )
 
 // barRefreshInterval is the minimum time between two updates of the bar.
@@ -46,6 +48,46 @@ func (b *progressBar) update() {
 
 // finish removes the bar.
 func (b *progressBar) finish() {
+	if b.line != nil {
+		_ = b.line.Finish() // the result follows anyway
+	}
+}
+
+// countBar shows how far the read of another registry is. It is shown only on a terminal.
+type countBar struct {
+	line    *progressbar.ProgressBar // nil if the output is not a terminal
+	storing bool
+}
+
+func newCountBar(w io.Writer) *countBar {
+	if !isTerminal(w) {
+		return &countBar{}
+	}
+	return &countBar{line: progressbar.NewOptions64(-1,
+		progressbar.OptionSetWriter(w), progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
+		progressbar.OptionSetDescription("reading"), progressbar.OptionClearOnFinish(),
+		progressbar.OptionThrottle(barRefreshInterval),
+	)}
+}
+
+// observe moves the bar.
+func (b *countBar) observe(p mirrors.Progress) {
+	switch {
+	case b.line == nil:
+	case p.Applied == 0:
+		_ = b.line.Set(p.Read) // the command continues without the bar
+	default:
+		if !b.storing {
+			b.storing = true
+			b.line.ChangeMax(p.Read)
+			b.line.Describe("storing")
+		}
+		_ = b.line.Set(p.Applied) // likewise
+	}
+}
+
+// finish removes the bar.
+func (b *countBar) finish() {
 	if b.line != nil {
 		_ = b.line.Finish() // the result follows anyway
 	}

@@ -91,7 +91,19 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 	b = appendTimeOrCopy(append(b, `,"updatedAt":`...), r.UpdatedAt, r.StatusChangedAt, statusChangedAt)
 	b = append(b, `,"isLatest":`...)
 	b = strconv.AppendBool(b, r.Latest)
-	return append(b, "}}}"...)
+	b = append(b, '}')
+	if r.Origin != (registry.Origin{}) {
+		b = appendOrigin(b, r.Origin)
+	}
+	return append(b, "}}"...)
+}
+
+// appendOrigin appends the origin of a version that a mirror took over (contract C-61).
+func appendOrigin(b []byte, o registry.Origin) []byte {
+	b = appendString(append(b, `,"dev.tollgate/origin":{"mirror":`...), o.Mirror)
+	b = appendString(append(b, `,"url":`...), o.URL)
+	b = appendTime(append(b, `,"fetchedAt":`...), o.FetchedAt)
+	return append(b, '}')
 }
 
 // pendingEnd ends a record that waits for review.

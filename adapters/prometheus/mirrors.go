@@ -1,0 +1,86 @@
+package prometheus
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+)
+
+// Mirrors shows the states of mirrors and counts reads of other registries, and passes the reports
+// on. It implements mirrors.Reporter.
+type Mirrors struct {
+	reporter    mirrors.Reporter
+	lastSuccess *prometheus.GaugeVec
+	servers     *prometheus.GaugeVec
+	reads       labelCounters
+
+	mu    sync.Mutex
+	shown map[mirror.Name]bool // the mirrors that the gauges have
+}
+
+// readSucceeded is the outcome of a read that succeeded.
+const readSucceeded = "succeeded"
+
+// NewMirrors returns a Mirrors that passes reports on to a reporter.
+func NewMirrors(to mirrors.Reporter, r prometheus.Registerer) *Mirrors {
+	m := &Mirrors{
+		reporter: to, shown: make(map[mirror.Name]bool),
+		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tollgate_mirror_last_success_timestamp_seconds",
+			Help: "When the last read of another registry that succeeded began, as Unix time; 0 before the first.",
+		}, []string{"mirror"}),
+		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tollgate_mirror_servers",
+			Help: "Servers that a mirror has, as of its last success.",
+		}, []string{"mirror"}),
+		reads: newLabelCounters(r, prometheus.CounterOpts{
+			Name: "tollgate_mirror_reads_total",
+			Help: "Reads of other registries by this instance, by outcome.",
+		}, "outcome", readSucceeded, failed),
+	}
+	r.MustRegister(m.lastSuccess, m.servers)
+	return m
+}
+
+// Synced counts a read that succeeded.
+func (m *Mirrors) Synced(name mirror.Name, s mirrors.Summary) {
+	m.reads.increment(readSucceeded)
+	m.reporter.Synced(name, s)
+}
+
+// SyncFailed counts a read that failed.
+func (m *Mirrors) SyncFailed(name mirror.Name, err error) {
+	if name != "" {
+		m.reads.increment(failed)
+	}
+	m.reporter.SyncFailed(name, err)
+}
+
+// Listed sets the gauges, and removes those of mirrors that are not there any more.
+func (m *Mirrors) Listed(all []mirror.Mirror) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	listed := make(map[mirror.Name]bool, len(all))
+	for _, one := range all {
+		listed[one.Name] = true
+		at := 0.0
+		if !one.State.LastSuccess.IsZero() {
+			at = float64(one.State.LastSuccess.UnixMicro()) / microsPerSecond
+		}
+		m.lastSuccess.WithLabelValues(string(one.Name)).Set(at)
+		m.servers.WithLabelValues(string(one.Name)).Set(float64(one.State.Servers))
+	}
+	for name := range m.shown {
+		if !listed[name] {
+			m.lastSuccess.DeleteLabelValues(string(name))
+			m.servers.DeleteLabelValues(string(name))
+		}
+	}
+	m.shown = listed
+	m.reporter.Listed(all)
+}
+
+const microsPerSecond = 1e6
