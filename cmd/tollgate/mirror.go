@@ -180,8 +180,8 @@ type mirrorRow struct {
 	FailingSince *string  `json:"failingSince"`
 	Reason       string   `json:"reason"       column:"REASON"`
 	Servers      int      `json:"servers"      column:"SERVERS"`
-	Include      []string `json:"include"`
-	Exclude      []string `json:"exclude"`
+	Include      wordList `json:"include"`
+	Exclude      wordList `json:"exclude"`
 	Interval     string   `json:"interval"`
 	Review       string   `json:"review"`
 	Lenient      bool     `json:"lenient"`
@@ -194,7 +194,7 @@ func newMirrorRow(m *mirror.Mirror) mirrorRow {
 		Success: formatOptionalTime(m.State.LastSuccess), LastSuccess: timeOrNull(m.State.LastSuccess),
 		Failing: formatOptionalTime(m.State.FailingSince), FailingSince: timeOrNull(m.State.FailingSince),
 		Reason: m.State.Reason, Servers: m.State.Servers,
-		Include: patternTexts(m.Selection.Include), Exclude: patternTexts(m.Selection.Exclude),
+		Include: patternWords(m.Selection.Include), Exclude: patternWords(m.Selection.Exclude),
 		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient, NextRead: timeOrNull(m.State.NextAt),
 	}
 }
