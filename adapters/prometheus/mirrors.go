@@ -15,6 +15,7 @@ type Mirrors struct {
 	reporter    mirrors.Reporter
 	lastSuccess *prometheus.GaugeVec
 	servers     *prometheus.GaugeVec
+	failing     *prometheus.GaugeVec
 	reads       labelCounters
 
 	mu    sync.Mutex
@@ -36,12 +37,16 @@ func NewMirrors(to mirrors.Reporter, r prometheus.Registerer) *Mirrors {
 			Name: "tollgate_mirror_servers",
 			Help: "Servers that a mirror has, as of its last success.",
 		}, []string{"mirror"}),
+		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tollgate_mirror_failing",
+			Help: "1 if the last read of another registry failed, on whichever instance, else 0.",
+		}, []string{"mirror"}),
 		reads: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_mirror_reads_total",
 			Help: "Reads of other registries by this instance, by outcome.",
 		}, "outcome", readSucceeded, failed),
 	}
-	r.MustRegister(m.lastSuccess, m.servers)
+	r.MustRegister(m.lastSuccess, m.servers, m.failing)
 	return m
 }
 
@@ -72,11 +77,17 @@ func (m *Mirrors) Listed(all []mirror.Mirror) {
 		}
 		m.lastSuccess.WithLabelValues(string(one.Name)).Set(at)
 		m.servers.WithLabelValues(string(one.Name)).Set(float64(one.State.Servers))
+		failing := 0.0
+		if one.State.Health() == mirror.Failing {
+			failing = 1
+		}
+		m.failing.WithLabelValues(string(one.Name)).Set(failing)
 	}
 	for name := range m.shown {
 		if !listed[name] {
 			m.lastSuccess.DeleteLabelValues(string(name))
 			m.servers.DeleteLabelValues(string(name))
+			m.failing.DeleteLabelValues(string(name))
 		}
 	}
 	m.shown = listed

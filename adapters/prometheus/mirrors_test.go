@@ -1,0 +1,40 @@
+package prometheus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+)
+
+// countedMirrors counts the reports that are passed on.
+type countedMirrors struct{ synced, failed, listed int }
+
+func (c *countedMirrors) Synced(mirror.Name, mirrors.Summary) { c.synced++ }
+func (c *countedMirrors) SyncFailed(mirror.Name, error)       { c.failed++ }
+func (c *countedMirrors) Listed([]mirror.Mirror)              { c.listed++ }
+
+func TestMirrors(t *testing.T) {
+	registry, passed := prometheus.NewRegistry(), &countedMirrors{}
+	m := NewMirrors(passed, registry)
+	at := time.Unix(1_800_000_000, 0)
+	m.Listed([]mirror.Mirror{
+		{Name: "new"}, {Name: "gone"},
+		{Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
+	})
+	m.Listed([]mirror.Mirror{{Name: "new"}, {Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}}})
+	m.Synced("corp", mirrors.Summary{})
+	m.SyncFailed("corp", errDefect)
+	m.SyncFailed("", errDefect) // no registry was read
+	checkMetrics(t, registry, map[string]float64{
+		"tollgate_mirror_last_success_timestamp_seconds corp": 1_800_000_000,
+		"tollgate_mirror_servers corp": 7, "tollgate_mirror_failing corp": 1,
+		"tollgate_mirror_reads_total succeeded": 1, "tollgate_mirror_reads_total failed": 1,
+	})
+	if *passed != (countedMirrors{synced: 1, failed: 2, listed: 2}) {
+		t.Errorf("passed on: %+v", *passed)
+	}
+}
