@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
@@ -61,6 +62,7 @@ type apiParts struct {
 	Recheck    *recheck.Runner
 	Reviews    *reviewapi.API
 	Reminder   *reviews.Reminder
+	Deliveries *deliver.Runner
 	Registry   *registryapi.API
 	Auth       *authapi.API
 	Methods    *methodsapi.API
@@ -197,7 +199,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddDrain(health.Drain)
 	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
 	if parts.Registry {
-		background = append(background, a.Recheck.Run, a.Reminder.Run)
+		background = append(background, a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run)
 	}
 	for _, run := range background {
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })

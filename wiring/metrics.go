@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -98,6 +99,11 @@ func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Has
 // newRetentionReporter returns a reporter that counts and logs the removal of old records.
 func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Reporter {
 	return prometheus.NewRetention(eventlog.NewRetention(log), r)
+}
+
+// newDeliveryReporter returns a reporter that counts and logs attempts to deliver events.
+func newDeliveryReporter(log *logrus.Entry, m partMetrics) deliver.Reporter {
+	return prometheus.NewDeliveries(eventlog.NewDeliveries(log), m.Registry)
 }
 
 // measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in

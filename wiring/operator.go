@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
@@ -47,6 +48,7 @@ var operatorSet = wire.NewSet(
 	manage.New, wire.Struct(new(manage.Ports), "*"),
 	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
 	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"),
+	events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -66,6 +68,7 @@ type Operator struct {
 	Transfer      *transfer.Mover
 	AllowLists    *allowlist.Lists
 	Views         *views.Operator
+	Webhooks      *events.Operator
 	Issuer        auth.Issuer // of authenticators
 }
 

@@ -16,12 +16,14 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -32,6 +34,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/deliver"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -42,6 +46,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -72,6 +77,7 @@ var serviceSet = wire.NewSet(
 	publisherSet, // publishing without a person: proofs and policies
 	reviewSet,    // review before listing
 	curationSet,  // what an organisation hides
+	deliverySet,  // events and their delivery to webhooks
 	methodsSet,   // the methods listing
 	retentionSet, // the removal of old records
 
@@ -82,7 +88,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
-		"IDTokens", "Auth", "Retention",
+		"IDTokens", "Webhooks", "Auth", "Retention",
 		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -161,6 +167,17 @@ var curationSet = wire.NewSet(
 // quarantineSet provides what the service and operator commands do with quarantine. The recorder
 // comes from policySet.
 var quarantineSet = wire.NewSet(quarantine.NewOperator, wire.Struct(new(quarantine.OperatorPorts), "*"))
+
+// deliverySet provides the delivery of events to webhooks.
+var deliverySet = wire.NewSet(
+	eventsSet, settings.DeliverySchedule, deliver.New, wire.Struct(new(deliver.Ports), "*"), newDeliveryReporter,
+)
+
+// eventsSet provides what the service and operator commands do with events.
+var eventsSet = wire.NewSet(
+	events.NewRecorder, wire.Struct(new(events.RecorderPorts), "*"), eventjson.Set,
+	inprocess.NewSealer, wire.Bind(new(secrets.Sealer), new(*inprocess.Sealer)), webhook.Set,
+)
 
 // methodsSet provides the methods listing.
 var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)))

@@ -1,5 +1,6 @@
 // Package eventlog writes what happens inside the service to its log: rate limit configurations
-// that are loaded or refused, notices that cannot be delivered, and old records that are removed.
+// that are loaded or refused, notices and events that cannot be delivered, and old records that are
+// removed.
 package eventlog
 
 import (

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
@@ -204,6 +205,33 @@ func TestRemovedRecords(t *testing.T) {
 	})
 }
 
+// ignoredDeliveries counts the reports that it gets.
+type ignoredDeliveries struct{ reports int }
+
+func (i *ignoredDeliveries) Attempted(event.Delivery) { i.reports++ }
+func (i *ignoredDeliveries) Counted(int, int)         { i.reports++ }
+func (i *ignoredDeliveries) DeliveryFailed(error)     { i.reports++ }
+
+func TestDeliveries(t *testing.T) {
+	registry, to := prometheus.NewRegistry(), &ignoredDeliveries{}
+	d := NewDeliveries(to, registry)
+	for state, n := range map[event.State]int{event.Delivered: 3, event.Pending: 2, event.Dead: 1} {
+		for range n {
+			d.Attempted(event.Delivery{State: state})
+		}
+	}
+	d.Counted(9, 9)
+	d.Counted(5, 7)
+	d.DeliveryFailed(errDefect)
+	checkMetrics(t, registry, map[string]float64{
+		"tollgate_webhook_attempts_total delivered": 3, "tollgate_webhook_attempts_total failed": 2, "tollgate_webhook_attempts_total dead": 1,
+		"tollgate_webhook_events_pending": 5, "tollgate_webhook_events_dead": 7,
+	})
+	if to.reports != 6+2+1 {
+		t.Errorf("%d reports were passed on, want 9", to.reports)
+	}
+}
+
 // TestZeros checks that every series with known labels exists, with the value 0, before the first
 // event.
 func TestZeros(t *testing.T) {
@@ -214,6 +242,7 @@ func TestZeros(t *testing.T) {
 	NewSessionCache(nil, registry)
 	NewNotices(nil, registry)
 	NewRetention(nil, registry)
+	NewDeliveries(nil, registry)
 	NewAudit(registry)
 	series := map[string]int{}
 	for name := range allSamples(t, registry) {
@@ -225,6 +254,7 @@ func TestZeros(t *testing.T) {
 		"tollgate_package_checks_total": 7 * 5, "tollgate_session_checks_total": 2, "tollgate_notices_total": 4,
 		"tollgate_records_removed_total": 7, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 3 * 7,
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1,
+		"tollgate_webhook_attempts_total": 3, "tollgate_webhook_events_pending": 1, "tollgate_webhook_events_dead": 1,
 	}
 	if !maps.Equal(series, wanted) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)

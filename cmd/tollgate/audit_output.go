@@ -30,8 +30,8 @@ func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, forma
 	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: terminalWidth(w), emails: map[auth.UserID]auth.Email{}}
 }
 
-// event is the printed form of an audit event. The JSON names are those of the API.
-type event struct {
+// auditEvent is the printed form of an audit event. The JSON names are those of the API.
+type auditEvent struct {
 	ID        auth.EventID   `json:"id"`
 	Timestamp string         `json:"timestamp"`
 	EventType auth.EventType `json:"eventType"`
@@ -47,7 +47,7 @@ func (w *eventWriter) writeEvent(e auth.Event) error {
 	if err != nil {
 		return err
 	}
-	line, err := w.formatEvent(event{e.ID, formatTime(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
+	line, err := w.formatEvent(auditEvent{e.ID, formatTime(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *eventWriter) writeEvent(e auth.Event) error {
 }
 
 // formatEvent returns the text of an event, with the separator or header that precedes it.
-func (w *eventWriter) formatEvent(e event) (string, error) {
+func (w *eventWriter) formatEvent(e auditEvent) (string, error) {
 	before := ""
 	switch {
 	case w.format == "json" && w.count == 0:

@@ -24,7 +24,7 @@ func TestAuditSearch(t *testing.T) {
 	}
 	search := func(args ...string) (actions string) {
 		t.Helper()
-		var list []event
+		var list []auditEvent
 		r := runCommand(t, dir, "", append([]string{"audit", "search", "-o", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || r.code != exitOK {
 			t.Fatalf("audit search %v: %+v, %v", args, r, err)

@@ -65,7 +65,10 @@ var withinFamily = map[ring][]ring{
 var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
-var pureParts = []string{"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset", "core/registry/publisher", "core/registry/review", "core/registry/view"}
+var pureParts = []string{
+	"core/auth/risk", "core/auth/trust", "core/ratelimit/ruleset", "core/registry/event", "core/registry/publisher", "core/registry/review",
+	"core/registry/view",
+}
 
 // drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is
 // driven.

@@ -53,6 +53,7 @@ type Settings struct {
 	Publishers   Publishers                `part:"Publishers" readBy:"registry"`
 	DomainKeys   keysources.Config         `part:"Publishers" readBy:"registry"`
 	IDTokens     oidc.Config               `part:"Publishers" readBy:"registry"`
+	Webhooks     Webhooks                  `part:"Webhooks" readBy:"registry"`
 	Auth         Auth                      `part:"Authentication" readBy:"auth"`
 	Retention    Retention                 `part:"Retention" readBy:"api"`
 	Places       maxmind.Config            `part:"Signals of risk" readBy:"auth"`

@@ -1,6 +1,9 @@
 package curationapi
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
@@ -16,6 +19,15 @@ type quarantined struct {
 	Reason     string  `json:"reason"`
 	Since      string  `json:"since"`
 	By         string  `json:"by"` // the id of a person, or "operator"
+}
+
+// QuarantinedJSON returns the answer of the API for an entry of quarantine.
+func QuarantinedJSON(q registry.Quarantined) ([]byte, error) {
+	b, err := json.Marshal(newQuarantined(q))
+	if err != nil {
+		return nil, fmt.Errorf("write an entry of quarantine as JSON: %w", err)
+	}
+	return b, nil
 }
 
 func newQuarantined(q registry.Quarantined) quarantined {

@@ -2,6 +2,7 @@ package reviewapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -49,6 +50,15 @@ type check struct {
 	Identifier   string `json:"identifier"`
 	State        string `json:"state"`
 	Message      string `json:"message"`
+}
+
+// ReviewJSON returns the answer of the API for a review.
+func ReviewJSON(s *review.Shown) ([]byte, error) {
+	b, err := json.Marshal(newReviewResponse(s))
+	if err != nil {
+		return nil, fmt.Errorf("write a review as JSON: %w", err)
+	}
+	return b, nil
 }
 
 func newReviewResponse(s *review.Shown) reviewResponse {

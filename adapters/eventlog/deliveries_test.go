@@ -1,0 +1,43 @@
+package eventlog
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/deliver"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+)
+
+var _ deliver.Reporter = Deliveries{}
+
+func TestDeliveries(t *testing.T) {
+	name, err := registry.ParseName("com.example/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := logLines(t, func(log *logrus.Entry) {
+		d := NewDeliveries(log)
+		tried := event.Delivery{Webhook: "w", Event: "e", Type: event.Published, Name: name, State: event.Delivered, Attempts: 1}
+		d.Attempted(tried)
+		tried.State, tried.Problem = event.Pending, "the receiver answered with the status 500"
+		d.Attempted(tried)
+		tried.State, tried.Attempts = event.Dead, 2
+		d.Attempted(tried)
+		d.Counted(3, 4)
+		d.DeliveryFailed(errors.New("no database"))
+	})
+	const fields = ` event=e problem="the receiver answered with the status 500" serverName=com.example/a type=published webhook=w`
+	want := []string{
+		`level=info msg="an event could not be delivered; the next attempt follows" attempt=1` + fields,
+		`level=warning msg="an event could not be delivered and is dead" attempt=2` + fields,
+		`level=warning msg="events could not be delivered; the next attempt follows" error="no database"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
