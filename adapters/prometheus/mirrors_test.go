@@ -31,7 +31,7 @@ func TestMirrors(t *testing.T) {
 	m.SyncFailed("", errDefect) // no registry was read
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_mirror_last_success_timestamp_seconds corp": 1_800_000_000,
-		"tollgate_mirror_servers corp": 7, "tollgate_mirror_failing corp": 1,
+		"tollgate_mirror_servers corp":                        7, "tollgate_mirror_failing corp": 1,
 		"tollgate_mirror_reads_total succeeded": 1, "tollgate_mirror_reads_total failed": 1,
 	})
 	if *passed != (countedMirrors{synced: 1, failed: 2, listed: 2}) {

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -31,6 +32,9 @@ type registryTables struct {
 	webhooks     map[event.WebhookID]storedWebhook
 	deliveries   map[int64]event.Delivery // by sequence
 	lastDelivery int64
+
+	mirrors map[mirror.Name]storedMirror
+	tracked map[trackedKey]mirror.Tracked
 }
 
 // versionKey identifies a version.
@@ -63,6 +67,9 @@ func newRegistryTables() registryTables {
 
 		webhooks:   make(map[event.WebhookID]storedWebhook),
 		deliveries: make(map[int64]event.Delivery),
+
+		mirrors: make(map[mirror.Name]storedMirror),
+		tracked: make(map[trackedKey]mirror.Tracked),
 	}
 	for _, m := range documentedMethods() {
 		t.methods[m.ID] = m
@@ -78,5 +85,6 @@ func (t registryTables) clone() registryTables {
 		quarantined: maps.Clone(t.quarantined), priorStatuses: maps.Clone(t.priorStatuses),
 		views: maps.Clone(t.views), viewTokens: maps.Clone(t.viewTokens),
 		webhooks: maps.Clone(t.webhooks), deliveries: maps.Clone(t.deliveries), lastDelivery: t.lastDelivery,
+		mirrors: maps.Clone(t.mirrors), tracked: maps.Clone(t.tracked),
 	}
 }

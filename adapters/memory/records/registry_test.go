@@ -58,6 +58,16 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
+func TestMirrors(t *testing.T) {
+	registrystoretest.RunMirrors(t, func(*testing.T) registrystoretest.MirrorStores {
+		db := records.New()
+		servers := records.NewServers(db, true)
+		return registrystoretest.MirrorStores{
+			Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Reader: servers, Writer: servers, Runner: db,
+		}
+	})
+}
+
 func TestMethods(t *testing.T) {
 	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}

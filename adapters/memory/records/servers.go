@@ -173,7 +173,10 @@ func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) 
 		return errConflict("this version of the server exists already")
 	}
 	next := storedVersion{Record: registry.Record{Release: copyRelease(c.Release), Document: old.Document}, remotes: old.remotes}
+	next.Origin = old.Origin
 	if c.Document != nil {
+		next.Origin = c.Release.Origin
+		next.Origin.FetchedAt = truncateToMicroseconds(next.Origin.FetchedAt)
 		next.Document, next.remotes = bytes.Clone(c.Document), slices.Clone(c.Remotes)
 	}
 	versions[key] = next

@@ -110,7 +110,12 @@ type VersionEncoding interface {
 	Collect(rows *sql.Rows, limit Limit, parse FactsParser) (records []registry.Record, more bool, err error)
 }
 
-// FactsParser parses the column facts of a version.
+// FactsOfVersion selects the facts of a version from the table versions AS v: the column facts, and
+// before it for a mirrored version "@", the column origin and a space. No name of a server begins
+// with that.
+const FactsOfVersion = "CASE WHEN v.origin IS NULL THEN v.facts ELSE '@' || v.origin || ' ' || v.facts END"
+
+// FactsParser parses what FactsOfVersion selects.
 type FactsParser func(facts string) (registry.Release, error)
 
 // Condition is a condition, or another part of a query, with its arguments.

@@ -12,8 +12,12 @@ import (
 
 var errFacts = errors.New("the column facts of a version has another form")
 
-// parseFacts parses the column facts of a version. The migration 0004_facts describes its form.
+// parseFacts parses the facts of a version (database.FactsOfVersion). The migrations 0004_facts and
+// 0021_mirrors describe their forms.
 func parseFacts(text string) (r registry.Release, err error) {
+	if strings.HasPrefix(text, "@") {
+		return parseMirrored(text[1:])
+	}
 	const fields, firstNumber = 8, 2
 	all := strings.SplitN(text, " ", fields)
 	if len(all) != fields {
@@ -42,3 +46,28 @@ func parseFacts(text string) (r registry.Release, err error) {
 }
 
 func parseTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// parseMirrored parses the origin and the facts of a mirrored version.
+func parseMirrored(text string) (registry.Release, error) {
+	const fields = 4
+	all := strings.SplitN(text, " ", fields)
+	if len(all) != fields {
+		return registry.Release{}, database.BrokenRow(errFacts)
+	}
+	micros, err := strconv.ParseInt(all[1], 10, 64)
+	if err != nil || strings.HasPrefix(all[3], "@") {
+		return registry.Release{}, database.BrokenRow(errFacts)
+	}
+	r, err := parseFacts(all[3])
+	r.Origin = registry.Origin{Mirror: all[0], URL: all[2], FetchedAt: parseTime(micros)}
+	return r, err
+}
+
+// formatOrigin returns the value of the column origin; nil for a version that was published here.
+func formatOrigin(o registry.Origin) *string {
+	if o == (registry.Origin{}) {
+		return nil
+	}
+	text := o.Mirror + " " + strconv.FormatInt(o.FetchedAt.UnixMicro(), 10) + " " + o.URL
+	return &text
+}

@@ -12,7 +12,7 @@ import (
 // Outline implements registrystore.ServerReader. The databases return the size of a document
 // without reading it.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	text := "SELECT v.facts, " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
+	text := "SELECT " + database.FactsOfVersion + ", " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
 	return database.Collect(ctx, s.db, database.Query{Text: text, Args: []any{name.String()}, Fixed: true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
 		var facts string
 		var size int
@@ -39,7 +39,7 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]re
 	for i, n := range names {
 		args[i] = n.String()
 	}
-	text := "SELECT v.facts FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
+	text := "SELECT " + database.FactsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
 		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` + strings.Repeat(", ?", len(names)-1) + "))"
 	return database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: len(names) == 1}, func(rows *sql.Rows) (all []registry.Release, err error) {
 		var facts string

@@ -1,6 +1,6 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
-// quarantine, the grants, the policies of publishers, the reviews, the views, the webhooks and
-// their deliveries in a relational database. It implements the ports of ports/registrystore. It has the queries, not the rules:
+// quarantine, the grants, the policies of publishers, the reviews, the views, the webhooks,
+// their deliveries, and the mirrors in a relational database. It implements the ports of ports/registrystore. It has the queries, not the rules:
 // core/registry decides what is stored, and the constraints of the schema hold for all callers.
 package registryrecords
 
@@ -22,5 +22,7 @@ var Set = wire.NewSet(
 	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
 	NewWebhooks, wire.Bind(new(registrystore.Webhooks), new(*Webhooks)),
 	NewDeliveries, wire.Bind(new(registrystore.Deliveries), new(*Deliveries)),
+	NewMirrors, wire.Bind(new(registrystore.Mirrors), new(*Mirrors)),
+	NewMirroredVersions, wire.Bind(new(registrystore.MirroredVersions), new(*MirroredVersions)),
 	NewQuarantine, wire.Bind(new(registrystore.Quarantine), new(*Quarantine)),
 )

@@ -3,6 +3,8 @@ package registryrecords
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -31,7 +33,7 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 
 func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
 	var facts []string
-	err := s.db.ScanInto(ctx, db, &facts, "SELECT facts FROM versions WHERE name = ? ORDER BY published_at", name.String())
+	err := s.db.ScanInto(ctx, db, &facts, "SELECT "+database.FactsOfVersion+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +54,9 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 		return errNoTransaction
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.noteSaved(changes) })
-	for name, ofServer := range byName(changes) {
-		if err := s.saveServer(ctx, tx, name, ofServer); err != nil {
+	servers := byName(changes)
+	for _, name := range slices.Sorted(maps.Keys(servers)) { // all transactions have one order
+		if err := s.saveServer(ctx, tx, name, servers[name]); err != nil {
 			return err
 		}
 	}
@@ -124,14 +127,14 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
 	r := c.Release
 	changed, err := s.db.ExecStatement(ctx, tx, `INSERT INTO versions
-			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document, origin)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (name, version) DO UPDATE SET status = excluded.status, status_message = excluded.status_message,
 			status_changed_at = excluded.status_changed_at, updated_at = excluded.updated_at,
-			is_latest = excluded.is_latest, document = excluded.document
+			is_latest = excluded.is_latest, document = excluded.document, origin = excluded.origin
 		WHERE versions.published_at = excluded.published_at`,
 		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt),
-		r.Latest, c.Document)
+		r.Latest, c.Document, formatOrigin(r.Origin))
 	if err == nil && changed == 0 {
 		return fault.New(fault.Conflict, versionExists)
 	}

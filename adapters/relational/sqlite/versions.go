@@ -14,7 +14,7 @@ var _ database.VersionEncoding = versionRows{}
 
 // Select implements database.VersionEncoding.
 func (versionRows) Select(q database.Query, _ database.Limit) database.Query {
-	q.Text = "SELECT v.facts, v.document FROM versions AS v WHERE " + q.Text
+	q.Text = "SELECT " + database.FactsOfVersion + ", v.document FROM versions AS v WHERE " + q.Text
 	return q
 }
 

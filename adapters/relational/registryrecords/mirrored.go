@@ -1,0 +1,154 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// MirroredVersions stores what mirrors have taken. It implements registrystore.MirroredVersions.
+type MirroredVersions struct {
+	db      *database.DB
+	changes *changeLog
+}
+
+var _ registrystore.MirroredVersions = (*MirroredVersions)(nil)
+
+// NewMirroredVersions returns the store of what mirrors have taken. Changes of s knows of its
+// changes.
+func NewMirroredVersions(db *database.DB, s *Servers) *MirroredVersions {
+	return &MirroredVersions{db, s.changes}
+}
+
+const mirroredColumns = "name, version, hash, status, message, published_at, review"
+
+// Page implements registrystore.MirroredVersions.
+func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after string, limit int) ([]mirror.Tracked, error) {
+	return database.Collect(ctx, s.db, database.Query{
+		Text: "SELECT " + mirroredColumns + ` FROM mirrored_versions WHERE mirror = ? AND name > ? AND name <= (
+				SELECT max(name) FROM (
+					SELECT DISTINCT name FROM mirrored_versions WHERE mirror = ? AND name > ? ORDER BY name LIMIT ?) AS first)
+			ORDER BY name, version`,
+		Args: []any{string(of), after, string(of), after, limit}, Fixed: true,
+	}, collectTracked)
+}
+
+// OfServers implements registrystore.MirroredVersions.
+func (s *MirroredVersions) OfServers(ctx context.Context, of mirror.Name, names []registry.Name) ([]mirror.Tracked, error) {
+	if len(names) == 0 {
+		return nil, ctx.Err()
+	}
+	args := []any{string(of)}
+	for _, n := range names {
+		args = append(args, n.String())
+	}
+	return database.Collect(ctx, s.db, database.Query{
+		Text: "SELECT " + mirroredColumns + " FROM mirrored_versions WHERE mirror = ? AND name IN (?" + strings.Repeat(", ?", len(names)-1) +
+			") ORDER BY name, version",
+		Args: args, Fixed: len(names) == 1,
+	}, collectTracked)
+}
+
+var errHash = errors.New("the hash of a mirrored version has another length")
+
+// collectTracked returns the states of rows that have mirroredColumns.
+func collectTracked(rows *sql.Rows) (all []mirror.Tracked, err error) {
+	for rows.Next() {
+		var t mirror.Tracked
+		var name, version, status, reviewID string
+		var hash []byte
+		var published database.Instant
+		if err := rows.Scan(&name, &version, &hash, &status, &t.Message, &published, &reviewID); err != nil {
+			return nil, err
+		}
+		if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
+			return nil, database.BrokenRow(errHash)
+		}
+		if t.Name, err = registry.ParseName(name); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		if t.Version, err = registry.ParseVersion(version); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		if t.Status, err = registry.ParseStatus(status); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		t.PublishedAt, t.Review = published.Time, review.ID(reviewID)
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// putAtOnce is the number of states in one statement.
+const putAtOnce = 200
+
+// Put implements registrystore.MirroredVersions.
+func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		for len(list) > 0 {
+			part := list[:min(len(list), putAtOnce)]
+			list = list[len(part):]
+			var args []any
+			for _, t := range part {
+				args = append(args, string(of), t.Name.String(), t.Version.String(), t.Hash[:], string(t.Status), t.Message,
+					database.NewInstant(t.PublishedAt), string(t.Review))
+			}
+			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
+				strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", len(part)-1)+
+				` ON CONFLICT (mirror, name, version) DO UPDATE SET hash = excluded.hash, status = excluded.status, message = excluded.message,
+				published_at = excluded.published_at, review = excluded.review`, args...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Adopt implements registrystore.MirroredVersions.
+func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
+	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL", bun.List(nameTexts(names)))
+	return err
+}
+
+// Purge implements registrystore.MirroredVersions. The rows of the table servers stay: what looks
+// for names finds no version with them.
+func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	texts := nameTexts(names)
+	s.db.AfterCommit(ctx, func() {
+		s.changes.addRemovals(texts)
+		s.changes.hint.Add(1)
+	})
+	for _, table := range []string{"remotes", "remote_owners", "versions"} {
+		if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name IN (?)", bun.List(texts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nameTexts(names []registry.Name) []string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = n.String()
+	}
+	return texts
+}

@@ -1,0 +1,170 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Mirrors stores the mirrors of other registries. It implements registrystore.Mirrors.
+type Mirrors struct{ db *database.DB }
+
+var _ registrystore.Mirrors = (*Mirrors)(nil)
+
+// NewMirrors returns the store of mirrors.
+func NewMirrors(db *database.DB) *Mirrors { return &Mirrors{db} }
+
+// mirrorRow is a row of the table mirrors, without its lease.
+type mirrorRow struct {
+	bun.BaseModel `bun:"table:mirrors"`
+
+	Name         mirror.Name      `bun:"name,pk"`
+	URL          string           `bun:"url"`
+	Include      string           `bun:"include"` // with a space between the patterns
+	Exclude      string           `bun:"exclude"` // likewise
+	ReadInterval int64            `bun:"read_interval"`
+	Review       mirror.Review    `bun:"review"`
+	Lenient      bool             `bun:"lenient"`
+	CreatedAt    database.Instant `bun:"created_at"`
+	NextAt       database.Instant `bun:"next_at"`
+	LastSuccess  database.Instant `bun:"last_success"`
+	LastFull     database.Instant `bun:"last_full"`
+	FailingSince database.Instant `bun:"failing_since"`
+	Failures     int              `bun:"failures"`
+	Reason       string           `bun:"reason"`
+	Servers      int              `bun:"servers"`
+}
+
+func newMirrorRow(m mirror.Mirror) *mirrorRow {
+	row := &mirrorRow{
+		Name: m.Name, URL: m.URL.Address(), Include: joinPatterns(m.Selection.Include), Exclude: joinPatterns(m.Selection.Exclude),
+		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Lenient: m.Lenient, CreatedAt: database.NewInstant(m.CreatedAt),
+	}
+	row.setState(m.State)
+	return row
+}
+
+func (r *mirrorRow) setState(s mirror.State) {
+	r.NextAt, r.LastSuccess, r.LastFull = database.NewInstant(s.NextAt), database.NewInstant(s.LastSuccess), database.NewInstant(s.LastFull)
+	r.FailingSince, r.Failures, r.Reason, r.Servers = database.NewInstant(s.FailingSince), s.Failures, s.Reason, s.Servers
+}
+
+// toMirror returns the mirror of a row. It returns fault.Internal if a value breaks a rule of the
+// model.
+func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
+	m, err := mirror.New(mirror.Draft{
+		Name: string(r.Name), URL: r.URL, Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
+		Interval: time.Duration(r.ReadInterval) * time.Second, Review: string(r.Review), Lenient: r.Lenient,
+	}, r.CreatedAt.Time)
+	if err != nil {
+		return mirror.Mirror{}, database.BrokenRow(err)
+	}
+	m.State = mirror.State{
+		NextAt: r.NextAt.Time, LastSuccess: r.LastSuccess.Time, LastFull: r.LastFull.Time,
+		FailingSince: r.FailingSince.Time, Failures: r.Failures, Reason: r.Reason, Servers: r.Servers,
+	}
+	return m, nil
+}
+
+// Add implements registrystore.Mirrors. A conflict is not an error of the statement, so that the
+// transaction can go on.
+func (s *Mirrors) Add(ctx context.Context, m mirror.Mirror) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the mirror already exists")
+		}
+		return err
+	})
+}
+
+// Remove implements registrystore.Mirrors.
+func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM mirrors WHERE name = ?", string(name))
+		if err == nil && n == 0 {
+			return errNoMirror()
+		}
+		if err == nil {
+			_, err = s.db.ExecStatement(ctx, tx, "DELETE FROM mirrored_versions WHERE mirror = ?", string(name))
+		}
+		return err
+	})
+}
+
+// List implements registrystore.Mirrors.
+func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
+	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
+		next_at, last_success, last_full, failing_since, failures, reason, servers FROM mirrors ORDER BY name`, Fixed: true}
+	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []mirror.Mirror, err error) {
+		for rows.Next() {
+			var r mirrorRow
+			err := rows.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
+				&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers)
+			if err != nil {
+				return nil, err
+			}
+			m, err := r.toMirror()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+		return all, nil
+	})
+}
+
+// SaveState implements registrystore.Mirrors.
+func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {
+	row := &mirrorRow{Name: name}
+	row.setState(state)
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model(row).
+			Column("next_at", "last_success", "last_full", "failing_since", "failures", "reason", "servers").
+			Where("name = ? AND lease_holder = ?", string(name), holder).Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it")
+		}
+		return err
+	})
+}
+
+// Lease implements registrystore.Mirrors. In PostgreSQL, the row stays locked until the end of the
+// transaction.
+func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.Lease) (ok bool, err error) {
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.ExecStatement(ctx, tx, `UPDATE mirrors SET lease_holder = ?, lease_until = ?
+			WHERE name = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)`,
+			l.Holder, database.NewInstant(l.Until), string(name), l.Holder, database.NewInstant(l.Now))
+		if ok = n == 1; err != nil || ok {
+			return err
+		}
+		var found []string
+		if err := s.db.ScanInto(ctx, tx, &found, "SELECT name FROM mirrors WHERE name = ?", string(name)); err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return errNoMirror()
+		}
+		return nil
+	})
+	return ok, err
+}
+
+// Release implements registrystore.Mirrors.
+func (s *Mirrors) Release(ctx context.Context, name mirror.Name, holder string) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.ExecStatement(ctx, tx, "UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?", string(name), holder)
+		return err
+	})
+}
+
+func errNoMirror() error { return fault.New(fault.NotFound, "the mirror does not exist") }

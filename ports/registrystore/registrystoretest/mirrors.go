@@ -1,0 +1,264 @@
+package registrystoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// MirrorStores are empty stores of mirrors and of what they have taken, with servers and
+// transactions. The store of servers requires unique remote URLs.
+type MirrorStores struct {
+	Mirrors  registrystore.Mirrors
+	Mirrored registrystore.MirroredVersions
+	Reader   registrystore.ServerReader
+	Writer   registrystore.ServerWriter
+	Runner   transaction.Runner
+}
+
+// RunMirrors runs the tests of the stores of mirrors. open is called for each test.
+func RunMirrors(t *testing.T, open func(t *testing.T) MirrorStores) {
+	t.Helper()
+	parts := map[string]func(t *testing.T, s MirrorStores){
+		"an empty store":                 hasNoMirrors,
+		"all fields come back, in order": keepsMirrors,
+		"a name exists once":             refusesMirrorTwice,
+		"removing a mirror":              removesMirror,
+		"states need the lease":          savesMirrorStates,
+		"a lease has one holder":         leasesMirrorToOne,
+		"parallel holders":               leasesMirrorInParallel,
+		"what is tracked comes back":     keepsTracked,
+		"pages of whole servers":         pagesTracked,
+		"many states":                    putsManyTracked,
+		"origins":                        keepsOrigins,
+		"servers become local":           adoptsServers,
+		"servers are deleted":            purgesServers,
+		"servers in one transaction":     savesManyServers,
+		"a transaction that fails":       rollsMirrorsBack,
+		"a canceled context":             refusesCanceledMirrors,
+	}
+	for name, part := range parts {
+		t.Run(name, func(t *testing.T) { part(t, open(t)) })
+	}
+}
+
+func newMirror(t *testing.T, d mirror.Draft) mirror.Mirror {
+	t.Helper()
+	if d.URL == "" {
+		d.URL = "https://registry.example.com"
+	}
+	m, err := mirror.New(d, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (s MirrorStores) addMirror(t *testing.T, d mirror.Draft) mirror.Mirror {
+	t.Helper()
+	m := newMirror(t, d)
+	if err := s.Mirrors.Add(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (s MirrorStores) wantMirrors(t *testing.T, want ...mirror.Mirror) {
+	t.Helper()
+	got, err := s.Mirrors.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("List = %+v, want %+v", got, want)
+	}
+	for i := range got {
+		if !got[i].Selection.Equal(want[i].Selection) {
+			t.Errorf("mirror %d selects %+v, want %+v", i, got[i].Selection, want[i].Selection)
+		}
+		got[i].Selection = want[i].Selection
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("mirror %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func hasNoMirrors(t *testing.T, s MirrorStores) {
+	t.Helper()
+	s.wantMirrors(t)
+	if err := s.Mirrors.Remove(t.Context(), "corp"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Remove returned %v, want fault.NotFound", err)
+	}
+	if _, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: "a", Now: epoch, Until: hour(1)}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Lease returned %v, want fault.NotFound", err)
+	}
+	if err := s.Mirrors.Release(t.Context(), "corp", "a"); err != nil {
+		t.Errorf("Release returned %v", err)
+	}
+	if got, err := s.Mirrored.Page(t.Context(), "corp", "", 10); len(got) > 0 || err != nil {
+		t.Errorf("Page = %v, %v", got, err)
+	}
+	if got, err := s.Mirrored.OfServers(t.Context(), "corp", nil); len(got) > 0 || err != nil {
+		t.Errorf("OfServers of no server = %v, %v", got, err)
+	}
+}
+
+func keepsMirrors(t *testing.T, s MirrorStores) {
+	t.Helper()
+	second := s.addMirror(t, mirror.Draft{Name: "public"})
+	first := s.addMirror(t, mirror.Draft{
+		Name: "corp", URL: "http://127.0.0.1:8080/registries/x/t/tgview_secret", Include: []string{"com.example/*", "com.example.b/*"},
+		Exclude: []string{"com.example/draft"}, Interval: 90 * time.Second, Review: "trusted", Lenient: true,
+	})
+	s.wantMirrors(t, first, second)
+}
+
+func refusesMirrorTwice(t *testing.T, s MirrorStores) {
+	t.Helper()
+	m := s.addMirror(t, mirror.Draft{Name: "corp"})
+	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		if err := s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp", Lenient: true})); !fault.Is(err, fault.Conflict) {
+			t.Errorf("the second Add returned %v, want fault.Conflict", err)
+		}
+		return s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "other"}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantMirrors(t, m, newMirror(t, mirror.Draft{Name: "other"}))
+}
+
+func removesMirror(t *testing.T, s MirrorStores) {
+	t.Helper()
+	s.addMirror(t, mirror.Draft{Name: "corp"})
+	other := s.addMirror(t, mirror.Draft{Name: "other"})
+	for _, m := range []mirror.Name{"corp", "other"} {
+		s.put(t, m, tracked(t, "com.example/x", "1.0.0", 1))
+	}
+	if err := s.Mirrors.Remove(t.Context(), "corp"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantMirrors(t, other)
+	s.wantPage(t, "corp", "", 10)
+	s.wantPage(t, "other", "", 10, tracked(t, "com.example/x", "1.0.0", 1))
+}
+
+// lease returns whether a holder gets the lease n seconds after the epoch, for a minute.
+func (s MirrorStores) lease(t *testing.T, holder string, n int) bool {
+	t.Helper()
+	now := epoch.Add(time.Duration(n) * time.Second)
+	ok, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: holder, Now: now, Until: now.Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+func savesMirrorStates(t *testing.T, s MirrorStores) {
+	t.Helper()
+	m := s.addMirror(t, mirror.Draft{Name: "corp"})
+	state := mirror.State{
+		NextAt: hour(5), LastSuccess: hour(1), LastFull: hour(2), FailingSince: hour(3), Failures: 4, Reason: "it's away", Servers: 6,
+	}
+	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", state); !fault.Is(err, fault.Conflict) {
+		t.Errorf("SaveState without a lease returned %v, want fault.Conflict", err)
+	}
+	s.wantMirrors(t, m)
+	s.lease(t, "a", 0)
+	if err := s.Mirrors.SaveState(t.Context(), "corp", "b", state); !fault.Is(err, fault.Conflict) {
+		t.Errorf("SaveState of another holder returned %v, want fault.Conflict", err)
+	}
+	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", state); err != nil {
+		t.Fatal(err)
+	}
+	m.State = state
+	s.wantMirrors(t, m)
+	m.State = mirror.State{NextAt: hour(6)}
+	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", m.State); err != nil {
+		t.Fatal(err)
+	}
+	s.wantMirrors(t, m)
+}
+
+func leasesMirrorToOne(t *testing.T, s MirrorStores) {
+	t.Helper()
+	s.addMirror(t, mirror.Draft{Name: "corp"})
+	for i, step := range []struct {
+		holder string
+		after  int // seconds
+		want   bool
+	}{
+		{"x", 0, true}, {"y", 59, false}, {"x", 30, true}, {"y", 60, false}, {"y", 89, false}, {"y", 90, true}, {"x", 91, false},
+	} {
+		if got := s.lease(t, step.holder, step.after); got != step.want {
+			t.Errorf("step %d: %+v got the lease: %v", i, step, got)
+		}
+	}
+	if err := s.Mirrors.Release(t.Context(), "corp", "x"); err != nil || s.lease(t, "x", 100) {
+		t.Errorf("another one's release, error %v, ended the lease", err)
+	}
+	if err := s.Mirrors.Release(t.Context(), "corp", "y"); err != nil || !s.lease(t, "x", 100) {
+		t.Errorf("the release of the holder, error %v, did not end the lease", err)
+	}
+}
+
+func leasesMirrorInParallel(t *testing.T, s MirrorStores) {
+	t.Helper()
+	s.addMirror(t, mirror.Draft{Name: "corp"})
+	var got atomic.Int32
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			ok, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: fmt.Sprint(i), Now: epoch, Until: hour(1)})
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				got.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got.Load() != 1 {
+		t.Errorf("%d holders got the lease", got.Load())
+	}
+}
+
+func rollsMirrorsBack(t *testing.T, s MirrorStores) {
+	t.Helper()
+	failed := errors.New("failed")
+	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		return errors.Join(s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
+			s.Mirrored.Put(ctx, "corp", []mirror.Tracked{tracked(t, "com.example/x", "1.0.0", 1)}), failed)
+	})
+	if !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	s.wantMirrors(t)
+	s.wantPage(t, "corp", "", 10)
+}
+
+func refusesCanceledMirrors(t *testing.T, s MirrorStores) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err1 := s.Mirrors.List(ctx)
+	_, err2 := s.Mirrored.Page(ctx, "corp", "", 1)
+	_, err3 := s.Mirrored.OfServers(ctx, "corp", []registry.Name{name(t, "com.example/x")})
+	for i, err := range []error{err1, err2, err3, s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})), s.Mirrored.Put(ctx, "corp", nil)} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("call %d with a canceled context returned %v", i, err)
+		}
+	}
+}
