@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
@@ -299,7 +298,7 @@ func (r *run) compare(p pair) server {
 		}
 		parsed, err := transfer.ParseEntry(e, r.mirror.Lenient, r.origin.FetchedAt)
 		if err != nil {
-			s.refused = append(s.refused, Outcome{Refused, p.name.String(), parsed.Version, fault.PublicMessage(err)})
+			s.refused = append(s.refused, Outcome{Refused, p.name.String(), parsed.Version, transfer.Reason(err)})
 			if v, err := registry.ParseVersion(parsed.Version); err == nil {
 				listed[v] = true
 			}
