@@ -14,7 +14,7 @@ func TestCommands(t *testing.T) {
 		e.Start(t)
 		checkRefusedWebhooks(t, e)
 		r := newReceiver(t)
-		id := r.add(e, " released ,published,published", "com.example/*")
+		id := r.add(e, "released,published,published", "com.example/*")
 		w := readWebhook(t, e, id)
 		if w.URL != r.url() || strings.Join(w.Events, " ") != "published released" || w.Pattern != "com.example/*" || w.CreatedAt == "" || len(r.secret) != 44 || w.DeadEvents == nil {
 			t.Errorf("the webhook is %+v with a secret of %d characters", w, len(r.secret))

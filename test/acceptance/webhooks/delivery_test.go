@@ -228,7 +228,7 @@ func checkDeadMetrics(t *testing.T, s *site) {
 	sum := func(outcome string) float64 {
 		return s.one.Metric("tollgate_webhook_attempts_total", "outcome", outcome) + s.other.Metric("tollgate_webhook_attempts_total", "outcome", outcome)
 	}
-	if sum("dead") != 2 || sum("failed") < 2 || sum("delivered") != 0 {
+	if sum("dead") != 2 || sum("failed") < 1 || sum("delivered") != 0 {
 		t.Errorf("the attempts are dead %v, failed %v, delivered %v", sum("dead"), sum("failed"), sum("delivered"))
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {

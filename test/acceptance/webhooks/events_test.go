@@ -104,21 +104,22 @@ func checkCommandsOfRegistry(t *testing.T, s *site) {
 	r := newReceiver(t)
 	r.add(s.e, allEvents, "com.example.commands/*")
 	importServers(t, s, fixture.NewServerDocument(name, "1.0.0"), fixture.NewServerDocument(name, "1.1.0"))
+	first := read(t, s.one, name, "1.0.0")
 	importServers(t, s, fixture.NewServerDocument(name, "1.0.0")) // it is there already
 	id := s.submit(t, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "1.2.0"))
 	s.e.RunCommand(t, "", "review", "approve", id)
+	approved := read(t, s.other, name, "1.2.0")
 	s.e.RunCommand(t, "", "registry", "quarantine", name, "--reason", "x")
 	s.e.RunCommand(t, "", "registry", "release", name)
 	got := r.awaitEvents("published one 1.0.0", "published one 1.1.0", "approved one 1.2.0", "published one 1.2.0", "quarantined one -", "released one -")
-	wantBody(t, got[3], "published", name, "1.2.0", read(t, s.one, name, "1.2.0"))
-	first := read(t, s.one, name, "1.0.0")
+	wantBody(t, got[3], "published", name, "1.2.0", approved)
 	wantBody(t, got[0], "published", name, "1.0.0", first)
 }
 
 func checkWanted(t *testing.T, s *site) {
 	all, some, prefix, none := newReceiver(t), newReceiver(t), newReceiver(t), newReceiver(t)
 	all.add(s.e, allEvents, "com.example.wanted/*")
-	some.add(s.e, "quarantined, status", "com.example.wanted/*")
+	some.add(s.e, "quarantined,status", "com.example.wanted/*")
 	prefix.add(s.e, allEvents, "com.example.wanted/a*")
 	none.add(s.e, allEvents, "com.example.wanted/c")
 	importServers(t, s, fixture.NewServerDocument("com.example.wanted/a", "1.0.0"))
