@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -26,6 +27,10 @@ type registryTables struct {
 
 	views      map[view.Name]view.View
 	viewTokens map[viewTokenKey]view.Token
+
+	webhooks     map[event.WebhookID]storedWebhook
+	deliveries   map[int64]event.Delivery // by sequence
+	lastDelivery int64
 }
 
 // versionKey identifies a version.
@@ -55,6 +60,9 @@ func newRegistryTables() registryTables {
 
 		views:      make(map[view.Name]view.View),
 		viewTokens: make(map[viewTokenKey]view.Token),
+
+		webhooks:   make(map[event.WebhookID]storedWebhook),
+		deliveries: make(map[int64]event.Delivery),
 	}
 	for _, m := range documentedMethods() {
 		t.methods[m.ID] = m
@@ -69,5 +77,6 @@ func (t registryTables) clone() registryTables {
 		reviews: maps.Clone(t.reviews), rules: maps.Clone(t.rules), notices: maps.Clone(t.notices),
 		quarantined: maps.Clone(t.quarantined), priorStatuses: maps.Clone(t.priorStatuses),
 		views: maps.Clone(t.views), viewTokens: maps.Clone(t.viewTokens),
+		webhooks: maps.Clone(t.webhooks), deliveries: maps.Clone(t.deliveries), lastDelivery: t.lastDelivery,
 	}
 }

@@ -51,6 +51,13 @@ func TestViews(t *testing.T) {
 	})
 }
 
+func TestWebhooks(t *testing.T) {
+	registrystoretest.RunWebhooks(t, func(*testing.T) registrystoretest.WebhookStores {
+		db := records.New()
+		return registrystoretest.WebhookStores{Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Runner: db}
+	})
+}
+
 func TestMethods(t *testing.T) {
 	methodstoretest.Run(t, func(*testing.T) methodstoretest.Opened {
 		return methodstoretest.Opened{Methods: records.NewMethods(records.New())}

@@ -1,6 +1,6 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
-// quarantine, the grants, the policies of publishers, the reviews and the views in a relational
-// database. It implements the ports of ports/registrystore. It has the queries, not the rules:
+// quarantine, the grants, the policies of publishers, the reviews, the views, the webhooks and
+// their deliveries in a relational database. It implements the ports of ports/registrystore. It has the queries, not the rules:
 // core/registry decides what is stored, and the constraints of the schema hold for all callers.
 package registryrecords
 
@@ -20,5 +20,7 @@ var Set = wire.NewSet(
 	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
 	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),
 	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
+	NewWebhooks, wire.Bind(new(registrystore.Webhooks), new(*Webhooks)),
+	NewDeliveries, wire.Bind(new(registrystore.Deliveries), new(*Deliveries)),
 	NewQuarantine, wire.Bind(new(registrystore.Quarantine), new(*Quarantine)),
 )

@@ -1,0 +1,177 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Deliveries stores events on their way to webhooks. It implements registrystore.Deliveries.
+type Deliveries struct{ db *database.DB }
+
+var _ registrystore.Deliveries = (*Deliveries)(nil)
+
+// NewDeliveries returns the store of deliveries.
+func NewDeliveries(db *database.DB) *Deliveries { return &Deliveries{db} }
+
+// deliveryColumns are all columns of a delivery but its body.
+const (
+	deliveryColumns = "sequence, webhook, event, type, name, version, state, since, attempts, next_at, ended_at, problem"
+	noBody          = "NULL"
+)
+
+// Add implements registrystore.Deliveries.
+func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		for _, d := range list {
+			_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO webhook_deliveries
+					(webhook, event, type, name, version, body, state, since, attempts, next_at, problem)
+				SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ?`,
+				string(d.Event), string(d.Type), d.Name.String(), d.Version.String(), d.Body, string(d.State),
+				database.NewInstant(d.Since), d.Attempts, database.NewInstant(d.NextAt), d.Problem, string(d.Webhook))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Waiting implements registrystore.Deliveries.
+func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error) {
+	find := database.Query{Text: `SELECT w.id FROM webhooks AS w WHERE EXISTS
+			(SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'pending' AND d.next_at <= ?)`,
+		Args: []any{s.db.TimeArgument(now)}, Fixed: true}
+	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []event.WebhookID, err error) {
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return nil, err
+			}
+			all = append(all, event.WebhookID(id))
+		}
+		return all, nil
+	})
+}
+
+// Due implements registrystore.Deliveries. The condition on the servers reads one row of an index for
+// each delivery that it looks at.
+func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
+	return database.Collect(ctx, s.db, database.Query{
+		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
+			WHERE webhook = ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
+				SELECT 1 FROM webhook_deliveries AS e
+				WHERE e.webhook = d.webhook AND e.state = 'pending' AND e.name = d.name AND e.sequence < d.sequence)
+			ORDER BY sequence LIMIT ?`,
+		Args: []any{string(w), s.db.TimeArgument(now), limit}, Fixed: true,
+	}, collectDeliveries)
+}
+
+// collectDeliveries returns the deliveries of rows that have deliveryColumns and a body.
+func collectDeliveries(rows *sql.Rows) (all []event.Delivery, err error) {
+	for rows.Next() {
+		var d event.Delivery
+		var webhook, id, kind, name, version, state string
+		var since, next, ended database.Instant
+		err := rows.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended, &d.Problem, &d.Body)
+		if err != nil {
+			return nil, err
+		}
+		d.Webhook, d.Event = event.WebhookID(webhook), event.ID(id)
+		d.Since, d.NextAt, d.EndedAt = since.Time, next.Time, ended.Time
+		if d.Type, err = event.ParseType(kind); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		if d.State, err = event.ParseState(state); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		if d.Name, err = registry.ParseName(name); err != nil {
+			return nil, database.BrokenRow(err)
+		}
+		if version != "" {
+			if d.Version, err = registry.ParseVersion(version); err != nil {
+				return nil, database.BrokenRow(err)
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// Update implements registrystore.Deliveries.
+func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.ExecStatement(ctx, tx, `UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?
+			WHERE sequence = ? AND webhook = ? AND state = 'pending' AND since = ?`,
+			string(d.State), d.Attempts, database.NewInstant(d.NextAt), database.NewInstant(d.EndedAt), d.Problem,
+			d.Sequence, string(d.Webhook), database.NewInstant(d.Since))
+		if err != nil || n == 0 {
+			return err
+		}
+		if d.State == event.Delivered {
+			_, err = s.db.ExecStatement(ctx, tx, "UPDATE webhooks SET succeeded_at = ? WHERE id = ?", database.NewInstant(at), string(d.Webhook))
+		} else {
+			_, err = s.db.ExecStatement(ctx, tx, "UPDATE webhooks SET failed_at = ?, problem = ? WHERE id = ?",
+				database.NewInstant(at), d.Problem, string(d.Webhook))
+		}
+		return err
+	})
+}
+
+// Redeliver implements registrystore.Deliveries.
+func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error) {
+	which, args := "state = 'dead' AND state <> 'pending'", []any{database.NewInstant(now), database.NewInstant(now), string(w)}
+	if of != "" {
+		which = "event = ?"
+		args = append(args, string(of))
+	}
+	var n int64
+	err := s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		n, err = s.db.ExecStatement(ctx, tx, `UPDATE webhook_deliveries
+			SET state = 'pending', since = ?, next_at = ?, attempts = 0, ended_at = NULL, problem = '' WHERE webhook = ? AND `+which, args...)
+		return err
+	})
+	return int(n), err
+}
+
+// RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those whose
+// webhook was removed while they were added.
+func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
+	webhooks, err := NewWebhooks(s.db).List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	removed := 0
+	remove := func(condition string, args ...any) error {
+		return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+			n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM webhook_deliveries WHERE "+condition, args...)
+			removed += int(n)
+			return err
+		})
+	}
+	for _, w := range webhooks {
+		if err := remove("webhook = ? AND state = ? AND state <> 'pending' AND ended_at < ?", string(w.ID), string(state), database.NewInstant(before)); err != nil {
+			return removed, err
+		}
+		err := remove(`sequence IN (SELECT sequence FROM webhook_deliveries WHERE webhook = ? AND state = ? AND state <> 'pending'
+			ORDER BY ended_at DESC, sequence DESC LIMIT ? OFFSET ?)`, string(w.ID), string(state), maxRemoved, keep)
+		if err != nil {
+			return removed, err
+		}
+	}
+	if state != event.Dead {
+		return removed, nil
+	}
+	return removed, remove("state = 'pending' AND NOT EXISTS (SELECT 1 FROM webhooks AS w WHERE w.id = webhook)")
+}
+
+// maxRemoved is the greatest number of deliveries that RemoveEnded removes at once because there are
+// too many of a webhook.
+const maxRemoved = 1_000_000

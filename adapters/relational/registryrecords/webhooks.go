@@ -1,0 +1,137 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Webhooks stores the receivers of events. It implements registrystore.Webhooks.
+type Webhooks struct{ db *database.DB }
+
+var _ registrystore.Webhooks = (*Webhooks)(nil)
+
+// NewWebhooks returns the store of webhooks.
+func NewWebhooks(db *database.DB) *Webhooks { return &Webhooks{db} }
+
+// Add implements registrystore.Webhooks.
+func (s *Webhooks) Add(ctx context.Context, w event.Webhook) error {
+	types := make([]string, len(w.Events))
+	for i, t := range w.Events {
+		types[i] = string(t)
+	}
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+			string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret, database.NewInstant(w.CreatedAt))
+		return err
+	})
+}
+
+// Remove implements registrystore.Webhooks. It deletes the deliveries last: until then, another
+// transaction may add some.
+func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM webhooks WHERE id = ?", string(id))
+		if err == nil && n == 0 {
+			return fault.New(fault.NotFound, "the webhook does not exist")
+		}
+		if err == nil {
+			_, err = s.db.ExecStatement(ctx, tx, "DELETE FROM webhook_deliveries WHERE webhook = ?", string(id))
+		}
+		return err
+	})
+}
+
+// List implements registrystore.Webhooks.
+func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
+	find := database.Query{Text: "SELECT id, url, events, pattern, secret, created_at FROM webhooks ORDER BY created_at, id", Fixed: true}
+	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []event.Webhook, err error) {
+		for rows.Next() {
+			var id, url, types, pattern string
+			var secret []byte
+			var created database.Instant
+			if err := rows.Scan(&id, &url, &types, &pattern, &secret, &created); err != nil {
+				return nil, err
+			}
+			w, err := event.New(event.Draft{URL: url, Events: strings.Fields(types), Pattern: pattern})
+			if err != nil {
+				return nil, database.BrokenRow(err)
+			}
+			w.ID, w.Secret, w.CreatedAt = event.WebhookID(id), secret, created.Time
+			all = append(all, w)
+		}
+		return all, nil
+	})
+}
+
+// Conditions implements registrystore.Webhooks.
+func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Condition, error) {
+	find := database.Query{Text: `SELECT w.id, w.succeeded_at, w.failed_at, w.problem,
+			(SELECT count(*) FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'pending'),
+			(SELECT count(*) FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'dead' AND d.state <> 'pending')
+		FROM webhooks AS w`, Fixed: true}
+	all, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (map[event.WebhookID]event.Condition, error) {
+		all := map[event.WebhookID]event.Condition{}
+		for rows.Next() {
+			var id string
+			var c event.Condition
+			var succeeded, failed database.Instant
+			if err := rows.Scan(&id, &succeeded, &failed, &c.LastProblem, &c.Pending, &c.Dead); err != nil {
+				return nil, err
+			}
+			c.LastSuccess, c.LastFailure = succeeded.Time, failed.Time
+			all[event.WebhookID(id)] = c
+		}
+		return all, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for id, c := range all {
+		if c.Dead > 0 {
+			if c.Newest, err = s.newestDead(ctx, id); err != nil {
+				return nil, err
+			}
+			all[id] = c
+		}
+	}
+	return all, nil
+}
+
+// newestDead returns the newest dead deliveries to a webhook, without their bodies.
+func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
+	return database.Collect(ctx, s.db, database.Query{
+		Text: "SELECT " + deliveryColumns + ", " + noBody + ` FROM webhook_deliveries
+			WHERE webhook = ? AND state = 'dead' AND state <> 'pending' ORDER BY ended_at DESC, sequence DESC LIMIT ?`,
+		Args: []any{string(id), event.MaxListed},
+	}, collectDeliveries)
+}
+
+// Lease implements registrystore.Webhooks.
+func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
+	n, err := s.lease(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
+		l.Holder, database.NewInstant(l.Until), string(id), l.Holder, database.NewInstant(l.Now))
+	return n == 1, err
+}
+
+// Release implements registrystore.Webhooks.
+func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
+	_, err := s.lease(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
+	return err
+}
+
+// lease runs a statement that changes a lease and returns the number of rows.
+func (s *Webhooks) lease(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err = s.db.ExecStatement(ctx, tx, statement, args...)
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,22 @@
+package registryrecords_test
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
+)
+
+func TestWebhooks(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			registrystoretest.RunWebhooks(t, func(t *testing.T) registrystoretest.WebhookStores {
+				db := open(t)
+				return registrystoretest.WebhookStores{
+					Webhooks: registryrecords.NewWebhooks(db.DB), Deliveries: registryrecords.NewDeliveries(db.DB), Runner: db.DB,
+				}
+			})
+		})
+	}
+}
