@@ -10,6 +10,7 @@ import (
 
 // TestCommands checks the commands of webhooks (contract C-51, C-57).
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Start(t)
 		checkRefusedWebhooks(t, e)

@@ -17,6 +17,7 @@ import (
 
 // TestDelivery checks order, repetition and several instances (contract C-54 to C-56).
 func TestDelivery(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e)
 		for name, check := range map[string]func(*testing.T, *site){
@@ -150,6 +151,7 @@ func checkRemoval(t *testing.T, s *site) {
 
 // TestKilledInstance kills the instance that waits for a response. Another one sends the event again.
 func TestKilledInstance(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		one := e.Start(t)
@@ -185,6 +187,7 @@ func TestKilledInstance(t *testing.T) {
 // TestDeadEvents gives events up after a second (contract C-56), and checks what commands, metrics
 // and log show.
 func TestDeadEvents(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "WEBHOOK_RETRY_FOR=1s")
 		r := newReceiver(t)

@@ -13,6 +13,7 @@ import (
 
 // TestEvents checks what each event contains, and which webhook gets it (contract C-50 to C-53).
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "REGISTRY_REVIEW=on")
 		for name, check := range map[string]func(*testing.T, *site){
