@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -32,6 +33,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -46,6 +48,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/deliver"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
@@ -347,11 +351,23 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
+	webhooks := registryrecords.NewWebhooks(db)
+	deliveries := registryrecords.NewDeliveries(db)
+	encoder := _wireEncoderValue
+	recorderPorts := events.RecorderPorts{
+		Webhooks:   webhooks,
+		Deliveries: deliveries,
+		Encoder:    encoder,
+		Clock:      clock,
+		Entropy:    entropy,
+	}
+	eventsRecorder := events.NewRecorder(recorderPorts)
 	quarantineOperatorPorts := quarantine.OperatorPorts{
 		Transactions: transactions,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
+		Events:       eventsRecorder,
 		Clock:        clock,
 	}
 	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
@@ -410,6 +426,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
+		Events:       eventsRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -436,6 +453,32 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: reminder,
 	}
 	reviewsReminder := reviews.NewReminder(reminderPorts)
+	settingsWebhooks := s.Webhooks
+	schedule := settings.DeliverySchedule(settingsWebhooks)
+	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sender, cleanup8 := webhook.New()
+	reporter := newDeliveryReporter(log, wiringPartMetrics)
+	deliverPorts := deliver.Ports{
+		Webhooks:   webhooks,
+		Deliveries: deliveries,
+		Sealer:     inprocessSealer,
+		Sender:     sender,
+		Clock:      clock,
+		Waiter:     clock,
+		Entropy:    entropy,
+		Reporter:   reporter,
+	}
+	deliverRunner := deliver.New(schedule, deliverPorts)
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
 	registryapiConfig := registryapi.Config{
@@ -455,6 +498,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:      registryrecordsReviews,
 		Rules:        reviewRules,
 		Authority:    authority,
+		Events:       eventsRecorder,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -462,7 +506,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	registryrecordsViews := registryrecords.NewViews(db, servers)
-	changes, cleanup8 := registryrecords.NewChanges(db, servers)
+	changes, cleanup9 := registryrecords.NewChanges(db, servers)
 	gatePorts := views.GatePorts{
 		Views:   registryrecordsViews,
 		Changes: changes,
@@ -488,7 +532,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
-	registryapiAPI, cleanup9 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	registryapiAPI, cleanup10 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	signinConfig := settings.SignInConfig(auth)
 	deviceTokens := authrecords.NewDeviceTokens(db)
 	refreshTokens := authrecords.NewRefreshTokens(db)
@@ -497,6 +541,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -509,8 +554,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	maxmindConfig := s.Places
-	geography, cleanup10, err := maxmind.OpenWatched(maxmindConfig, log)
+	geography, cleanup11, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -523,8 +569,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	iplistsConfig := s.IPLists
-	reputation, cleanup11, err := iplists.OpenWatched(iplistsConfig, log)
+	reputation, cleanup12, err := iplists.OpenWatched(iplistsConfig, log)
 	if err != nil {
+		cleanup11()
 		cleanup10()
 		cleanup9()
 		cleanup8()
@@ -560,6 +607,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -591,6 +639,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	credentialsService, err := credentials.New(credentialsConfig, credentialsPorts)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -623,6 +672,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -674,12 +724,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:       authrecordsDevices,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
-	reporter := newRetentionReporter(log, registerer)
+	retentionReporter := newRetentionReporter(log, registerer)
 	runnerPorts := retention.RunnerPorts{
 		Sweeper:  sweeper,
 		Waiter:   clock,
 		Entropy:  entropy,
-		Reporter: reporter,
+		Reporter: retentionReporter,
 	}
 	retentionRunner := retention.NewRunner(retentionConfig, runnerPorts)
 	wiringApiParts := apiParts{
@@ -689,6 +739,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recheck:    runner,
 		Reviews:    reviewapiAPI,
 		Reminder:   reviewsReminder,
+		Deliveries: deliverRunner,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
 		Methods:    methodsapiAPI,
@@ -705,8 +756,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics:    r,
 		Log:        log,
 	}
-	process, cleanup12, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
+	process, cleanup13, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -721,6 +773,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -735,6 +788,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 	}, nil
 }
+
+var (
+	_wireEncoderValue = eventjson.Encoder{}
+)
 
 // injectRateLimit builds the rate limit service alone, without records (ratelimit.go).
 func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
@@ -968,6 +1025,17 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
+	webhooks := registryrecords.NewWebhooks(db)
+	deliveries := registryrecords.NewDeliveries(db)
+	encoder := _wireEncoderValue
+	recorderPorts := events.RecorderPorts{
+		Webhooks:   webhooks,
+		Deliveries: deliveries,
+		Encoder:    encoder,
+		Clock:      clock,
+		Entropy:    entropy,
+	}
+	eventsRecorder := events.NewRecorder(recorderPorts)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup()
@@ -981,6 +1049,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
+		Events:       eventsRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -991,6 +1060,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
 		Recorder:     recorder,
+		Events:       eventsRecorder,
 		Clock:        clock,
 	}
 	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
@@ -999,6 +1069,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       servers,
 		Reader:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Events:       eventsRecorder,
 		Recorder:     recorder,
 		Clock:        clock,
 	}
@@ -1013,6 +1084,24 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	viewsOperator := views.NewOperator(viewsOperatorPorts)
+	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	sender, cleanup2 := webhook.New()
+	eventsOperatorPorts := events.OperatorPorts{
+		Transactions: runner,
+		Webhooks:     webhooks,
+		Deliveries:   deliveries,
+		Recorder:     recorder,
+		Sealer:       inprocessSealer,
+		Sender:       sender,
+		Encoder:      encoder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	eventsOperator := events.NewOperator(eventsOperatorPorts)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -1030,9 +1119,11 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transfer:      mover,
 		AllowLists:    lists,
 		Views:         viewsOperator,
+		Webhooks:      eventsOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {
+		cleanup2()
 		cleanup()
 	}, nil
 }

@@ -108,10 +108,12 @@ func newExampleData(t *testing.T) *exampleData {
 	ada := e.NewPerson(t, "ada@example.com", "publish com.example/*", "edit com.example/*")
 	ada.Login(t, s)
 	ada.StepUp(t, e.Environment, s)
+	webhook, awaitEvent := e.addWebhook(t)
 	apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
 	var devices, sessions []struct{ ID string }
 	e.ReadCommand(t, &devices, "device", "list", "--email", ada.Email)
 	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
+	eventID := awaitEvent()
 	s.Stop()
 	reviewing := e.Start(t, "REGISTRY_REVIEW=on")
 	apiclient.Call(t, "POST", reviewing.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
@@ -131,11 +133,42 @@ func newExampleData(t *testing.T) *exampleData {
 		"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", added[0].ID,
 		"9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7", reviews[0].ID,
 		"5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34", rules[0].ID,
+		"8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50", webhook,
+		"c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38", eventID,
 		"https://registry.example", upstream.URL,
 		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
 	}
 	e.writeFiles(t)
 	return e
+}
+
+// addWebhook adds a webhook whose receiver accepts everything, and returns its ID and a function that
+// waits for the first event and returns its ID.
+func (e *exampleData) addWebhook(t *testing.T) (id string, await func() string) {
+	t.Helper()
+	first := make(chan string, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var body struct{ ID string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		select {
+		case first <- body.ID:
+		default: // it is not the first
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	var added []struct{ ID string }
+	e.ReadCommand(t, &added, "webhook", "add", receiver.URL, "--events", "published")
+	return added[0].ID, func() string {
+		select {
+		case event := <-first:
+			return event
+		case <-time.After(fixture.Patience):
+			t.Fatal("no event arrived at the webhook")
+			return ""
+		}
+	}
 }
 
 // writeFiles writes the files that the examples read.
