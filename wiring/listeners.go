@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/recheck"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
@@ -63,6 +64,7 @@ type apiParts struct {
 	Reviews    *reviewapi.API
 	Reminder   *reviews.Reminder
 	Deliveries *deliver.Runner
+	Mirrors    *mirrors.Runner
 	Registry   *registryapi.API
 	Auth       *authapi.API
 	Methods    *methodsapi.API
@@ -199,7 +201,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddDrain(health.Drain)
 	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
 	if parts.Registry {
-		background = append(background, a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run)
+		background = append(background, a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
 	}
 	for _, run := range background {
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })

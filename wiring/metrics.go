@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -104,6 +105,11 @@ func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Rep
 // newDeliveryReporter returns a reporter that counts and logs attempts to deliver events.
 func newDeliveryReporter(log *logrus.Entry, m partMetrics) deliver.Reporter {
 	return prometheus.NewDeliveries(eventlog.NewDeliveries(log), m.Registry)
+}
+
+// newMirrorReporter returns a reporter that counts and logs reads of other registries.
+func newMirrorReporter(log *logrus.Entry, m partMetrics) mirrors.Reporter {
+	return prometheus.NewMirrors(eventlog.NewMirrors(log), m.Registry)
 }
 
 // measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
@@ -48,7 +49,7 @@ var operatorSet = wire.NewSet(
 	manage.New, wire.Struct(new(manage.Ports), "*"),
 	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
 	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"),
-	events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"), eventsSet,
+	mirrorsSet, events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -69,6 +70,7 @@ type Operator struct {
 	AllowLists    *allowlist.Lists
 	Views         *views.Operator
 	Webhooks      *events.Operator
+	Mirrors       *mirrors.Operator
 	Issuer        auth.Issuer // of authenticators
 }
 

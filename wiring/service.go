@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -36,6 +37,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -46,6 +48,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -78,6 +81,7 @@ var serviceSet = wire.NewSet(
 	reviewSet,    // review before listing
 	curationSet,  // what an organisation hides
 	deliverySet,  // events and their delivery to webhooks
+	mirrorSet,    // reads of other registries
 	methodsSet,   // the methods listing
 	retentionSet, // the removal of old records
 
@@ -177,6 +181,15 @@ var deliverySet = wire.NewSet(
 var eventsSet = wire.NewSet(
 	events.NewRecorder, wire.Struct(new(events.RecorderPorts), "*"), eventjson.Set,
 	inprocess.NewSealer, wire.Bind(new(secrets.Sealer), new(*inprocess.Sealer)), webhook.Set,
+)
+
+// mirrorSet provides the reads of other registries for mirrors.
+var mirrorSet = wire.NewSet(mirrorsSet, mirrors.NewRunner, newMirrorReporter)
+
+// mirrorsSet provides what the service and operator commands do with mirrors.
+var mirrorsSet = wire.NewSet(
+	settings.MirrorsConfig, mirrors.NewOperator, wire.Struct(new(mirrors.Ports), "*"), wire.Struct(new(reviews.Approver), "*"),
+	registryjson.NewMirrorSource, wire.Bind(new(mirrorsource.Source), new(*registryjson.MirrorSource)),
 )
 
 // methodsSet provides the methods listing.

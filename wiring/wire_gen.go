@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -51,6 +52,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -418,6 +420,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	runner := recheck.New(recheckConfig, recheckPorts)
 	registryrecordsReviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
+	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: transactions,
 		Reviews:      registryrecordsReviews,
@@ -425,6 +429,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reader:       servers,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Mirrors:      registryrecordsMirrors,
+		Mirrored:     mirroredVersions,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Cursors:      sealer,
@@ -479,6 +485,31 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter:   reporter,
 	}
 	deliverRunner := deliver.New(schedule, deliverPorts)
+	mirrorsConfig := settings.MirrorsConfig(registry)
+	approver := reviews.Approver{
+		Rules:  reviewRules,
+		Reader: servers,
+	}
+	mirrorSource := registryjson.NewMirrorSource()
+	mirrorsPorts := mirrors.Ports{
+		Transactions: transactions,
+		Mirrors:      registryrecordsMirrors,
+		Mirrored:     mirroredVersions,
+		Writer:       servers,
+		Reader:       servers,
+		Quarantine:   registryrecordsQuarantine,
+		Reviews:      registryrecordsReviews,
+		Approver:     approver,
+		Events:       eventsRecorder,
+		Recorder:     recorder,
+		Source:       mirrorSource,
+		Clock:        clock,
+		Waiter:       clock,
+		Entropy:      entropy,
+	}
+	mirrorsOperator := mirrors.NewOperator(mirrorsConfig, mirrorsPorts)
+	mirrorsReporter := newMirrorReporter(log, wiringPartMetrics)
+	mirrorsRunner := mirrors.NewRunner(mirrorsOperator, mirrorsReporter)
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
 	registryapiConfig := registryapi.Config{
@@ -740,6 +771,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:    reviewapiAPI,
 		Reminder:   reviewsReminder,
 		Deliveries: deliverRunner,
+		Mirrors:    mirrorsRunner,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
 		Methods:    methodsapiAPI,
@@ -1025,6 +1057,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
+	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
@@ -1048,6 +1082,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Reader:       servers,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Mirrors:      registryrecordsMirrors,
+		Mirrored:     mirroredVersions,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Cursors:      sealer,
@@ -1102,6 +1138,30 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	eventsOperator := events.NewOperator(eventsOperatorPorts)
+	registry := s.Registry
+	mirrorsConfig := settings.MirrorsConfig(registry)
+	approver := reviews.Approver{
+		Rules:  reviewRules,
+		Reader: servers,
+	}
+	mirrorSource := registryjson.NewMirrorSource()
+	mirrorsPorts := mirrors.Ports{
+		Transactions: runner,
+		Mirrors:      registryrecordsMirrors,
+		Mirrored:     mirroredVersions,
+		Writer:       servers,
+		Reader:       servers,
+		Quarantine:   registryrecordsQuarantine,
+		Reviews:      registryrecordsReviews,
+		Approver:     approver,
+		Events:       eventsRecorder,
+		Recorder:     recorder,
+		Source:       mirrorSource,
+		Clock:        clock,
+		Waiter:       clock,
+		Entropy:      entropy,
+	}
+	mirrorsOperator := mirrors.NewOperator(mirrorsConfig, mirrorsPorts)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -1120,6 +1180,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		AllowLists:    lists,
 		Views:         viewsOperator,
 		Webhooks:      eventsOperator,
+		Mirrors:       mirrorsOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

@@ -32,7 +32,7 @@ func newRoot(p process) *cobra.Command {
 	root.SetErr(p.stderr)
 	root.AddCommand(
 		newServe(p), newRatelimit(p), newHealth(p), newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p),
-		newPolicy(p), newReview(p), newView(p), newWebhook(p),
+		newPolicy(p), newReview(p), newView(p), newWebhook(p), newMirror(p),
 		newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p), newPlugins(p), newSettings(p),
 		newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p),
 	)

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -44,6 +45,9 @@ func PublishConfig(r Registry, p Packages, u Publishers) publish.Config {
 	reserved, _ := u.reserved() // Validate accepts no other
 	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved, Review: r.ReviewOn(), PendingMax: r.PendingMax}
 }
+
+// MirrorsConfig returns the configuration of mirrors.
+func MirrorsConfig(r Registry) mirrors.Config { return mirrors.Config{Review: r.ReviewOn()} }
 
 // PoliciesConfig returns the configuration of policies and proofs of publishers.
 func PoliciesConfig(u Publishers, t oidc.Config) policies.Config {
