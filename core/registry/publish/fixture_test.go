@@ -12,9 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -69,8 +71,16 @@ func newFixture(t *testing.T, c publish.Config, granted ...registry.Action) *fix
 func (w *fixture) ports() publish.Ports {
 	return publish.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
-		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{},
+		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
 	}
+}
+
+// events returns a recorder of events in memory.
+func (w *fixture) events() *events.Recorder {
+	return events.NewRecorder(events.RecorderPorts{
+		Webhooks: records.NewWebhooks(w.runner.db), Deliveries: records.NewDeliveries(w.runner.db),
+		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &countingEntropy{},
+	})
 }
 
 // countingEntropy fills each secret with another byte.

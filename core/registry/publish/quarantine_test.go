@@ -20,7 +20,7 @@ func (recorder) RecordChanges(context.Context, ...authority.Change) error { retu
 func (w *fixture) putInQuarantine(t *testing.T, version string) {
 	t.Helper()
 	o := quarantine.NewOperator(quarantine.OperatorPorts{
-		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Recorder: recorder{}, Clock: w.clock,
+		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Recorder: recorder{}, Clock: w.clock, Events: w.events(),
 	})
 	if _, err := o.Add(t.Context(), quarantine.Target{ServerName: serverName, Version: version}, "it sends mail"); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -96,6 +98,10 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.operator = quarantine.NewOperator(quarantine.OperatorPorts{
 		Transactions: db, Writer: f.servers, Quarantine: f.store, Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
+		Events: events.NewRecorder(events.RecorderPorts{
+			Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},
+		}),
 	})
 	f.service = quarantine.New(quarantine.PersonPorts{
 		Operator: f.operator, Grants: f.grants, Authority: f.people, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
@@ -438,3 +444,8 @@ func TestListErrors(t *testing.T) {
 		t.Errorf("reads are recorded: %+v", f.people.acts)
 	}
 }
+
+// fixedEntropy fills everything with zeros.
+type fixedEntropy struct{}
+
+func (fixedEntropy) Fill(p []byte) { clear(p) }

@@ -12,12 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -39,6 +41,7 @@ type fixture struct {
 	grants    *records.Grants
 	clock     *clocktest.Manual
 	people    *people
+	events    *events.Recorder
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -69,13 +72,17 @@ func newFixture(t testing.TB) *fixture {
 	checker := policies.NewChecker(policies.Config{Mode: publisher.ByPolicies},
 		policies.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
 	entropy := &countingEntropy{}
+	fx.events = events.NewRecorder(events.RecorderPorts{
+		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+	})
 	fx.publisher = publish.New(publish.Config{Review: true, PendingMax: 5}, publish.Ports{
 		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
-		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy,
+		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events,
 	})
 	fx.operator = reviews.NewOperator(reviews.OperatorPorts{
 		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
+		Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db),
+		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
 	})
 	fx.service = reviews.New(reviews.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})
 	return fx

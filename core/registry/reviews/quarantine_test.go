@@ -20,7 +20,7 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 	} {
 		fx := newFixture(t)
 		hidden := quarantine.NewOperator(quarantine.OperatorPorts{
-			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Recorder: fx.people, Clock: fx.clock,
+			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Recorder: fx.people, Clock: fx.clock, Events: fx.events,
 		})
 		target := quarantine.Target{ServerName: serverName, Version: version}
 		first := fx.submit(t, "ada", document(serverName, "1.0.0"))

@@ -13,10 +13,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
@@ -54,6 +56,7 @@ func newFixture() *fixture {
 	w.quarantine = records.NewQuarantine(db)
 	w.Mover = transfer.New(transfer.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+		Events: newEvents(db),
 	})
 	return w
 }
@@ -360,6 +363,7 @@ func TestImportLeavesQuarantine(t *testing.T) {
 	for target, reason := range map[quarantine.Target]string{{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all"} {
 		o := quarantine.NewOperator(quarantine.OperatorPorts{
 			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+			Events: newEvents(w.runner.db),
 		})
 		if _, err := o.Add(t.Context(), target, reason); err != nil {
 			t.Fatal(err)
@@ -387,3 +391,16 @@ func TestImportLeavesQuarantine(t *testing.T) {
 		}
 	}
 }
+
+// newEvents returns a recorder of events in memory.
+func newEvents(db *records.Database) *events.Recorder {
+	return events.NewRecorder(events.RecorderPorts{
+		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+		Clock: clocktest.NewManual(now), Entropy: fixedEntropy{},
+	})
+}
+
+// fixedEntropy fills everything with zeros.
+type fixedEntropy struct{}
+
+func (fixedEntropy) Fill(p []byte) { clear(p) }
