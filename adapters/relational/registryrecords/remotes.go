@@ -1,6 +1,7 @@
 package registryrecords
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,131 +15,206 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// versionsToClaim returns the versions whose addresses the server must own after the changes, and
-// perhaps did not own before: those with another document, and those that leave the status deleted
-// (contract R-32). It must be called before the changes are stored.
-func (s *Servers) versionsToClaim(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) ([]string, error) {
-	if !s.uniqueURLs {
-		return nil, nil
-	}
-	var claiming, same []string
-	for _, c := range changes {
-		version := c.Release.Version.String()
-		switch {
-		case c.Release.Status == registry.StatusDeleted:
-		case c.Document == nil:
-			same = append(same, version)
-		case len(c.Remotes) > 0:
-			claiming = append(claiming, version)
-		}
-	}
-	if len(same) == 0 {
-		return claiming, nil
-	}
-	var back []string
-	err := s.db.ScanInto(ctx, tx, &back, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(same))
-	return append(claiming, back...), err
+// claim is an address that a server must own.
+type claim struct{ url, name string }
+
+// versionKey identifies a version.
+type versionKey struct{ name, version string }
+
+// claims are the addresses that servers must own after changes, and perhaps did not own before:
+// those of versions with another document, and of versions that leave the status deleted (contract
+// R-32).
+type claims struct {
+	versions  []versionKey
+	addresses []claim
 }
 
-// saveRemotes updates the addresses of the changed versions of a server, and which of them it owns.
-// The server gives up addresses that it no longer uses before it claims new ones. Addresses are
-// stored even if they need not be unique, so that the rule can be turned on later.
-func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change, claiming []string) error {
-	var deleted []string
-	for _, c := range changes {
-		if c.Document != nil {
-			if err := s.replaceRemotes(ctx, tx, c); err != nil {
-				return err
+// findClaims returns the claims of changes, by server. It must be called before the changes are
+// stored.
+func (s *Servers) findClaims(ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change) (c claims, err error) {
+	if !s.uniqueURLs {
+		return c, nil
+	}
+	for _, name := range names {
+		var same []string
+		for _, change := range servers[name] {
+			version := change.Release.Version.String()
+			switch {
+			case change.Release.Status == registry.StatusDeleted:
+			case change.Document == nil:
+				same = append(same, version)
+			case len(change.Remotes) > 0:
+				c.versions = append(c.versions, versionKey{name, version})
+				for _, url := range change.Remotes {
+					c.addresses = append(c.addresses, claim{indexKey(url), name})
+				}
 			}
 		}
-		if c.Release.Status == registry.StatusDeleted {
-			deleted = append(deleted, c.Release.Version.String())
+		if err := s.findRestored(ctx, tx, name, same, &c); err != nil {
+			return claims{}, err
 		}
 	}
-	if len(deleted) > 0 {
-		_, err := s.db.ExecStatement(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(deleted))
-		if err != nil {
+	return c, nil
+}
+
+// findRestored adds the claims of versions of a server that are deleted now and not after the
+// changes.
+func (s *Servers) findRestored(ctx context.Context, tx bun.Tx, name string, versions []string, c *claims) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	var restored []string
+	err := s.db.ScanInto(ctx, tx, &restored, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(versions))
+	if err != nil || len(restored) == 0 {
+		return err
+	}
+	var urls []string
+	err = s.db.ScanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?)", name, bun.List(restored))
+	for _, version := range restored {
+		c.versions = append(c.versions, versionKey{name, version})
+	}
+	for _, url := range urls {
+		c.addresses = append(c.addresses, claim{url, name})
+	}
+	return err
+}
+
+// saveRemotes updates the addresses of the changed versions, and which of them their servers own. A
+// server gives up addresses that it no longer uses after it claimed new ones. Addresses are stored
+// even if they need not be unique, so that the rule can be turned on later.
+func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change, c claims) error {
+	var documents []registrystore.Change
+	for _, name := range names {
+		var deleted []string
+		for _, change := range servers[name] {
+			if change.Document != nil {
+				documents = append(documents, change)
+			}
+			if change.Release.Status == registry.StatusDeleted {
+				deleted = append(deleted, change.Release.Version.String())
+			}
+		}
+		if err := s.giveUp(ctx, tx, name, deleted); err != nil {
 			return err
 		}
+	}
+	for part := range slices.Chunk(documents, atOnce) {
+		if err := s.replaceRemotes(ctx, tx, part); err != nil {
+			return err
+		}
+	}
+	if err := s.claimAddresses(ctx, tx, c.addresses); err != nil {
+		return err
 	}
 	// The other statements are sent to the database together.
 	var last strings.Builder
 	var args []any
-	if len(claiming) > 0 {
-		claimed, err := s.claimAddresses(ctx, tx, name, claiming)
-		if err != nil {
+	for part := range slices.Chunk(c.versions, atOnce) {
+		last.WriteString("UPDATE remotes SET claim = url WHERE (name, version) IN (" + rowsOf(len(part), 2) + ") AND claim IS NULL; ")
+		for _, v := range part {
+			args = append(args, v.name, v.version)
+		}
+	}
+	last.WriteString(`DELETE FROM remote_owners WHERE name IN (?) AND NOT EXISTS (
+		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`)
+	_, err := s.db.ExecStatement(ctx, tx, last.String(), append(args, bun.List(names))...)
+	return err
+}
+
+// atOnce is the greatest number of versions or addresses in one statement.
+const atOnce = 100
+
+// rowsOf returns the text of rows of parameters, with the given number of columns.
+func rowsOf(rows, columns int) string {
+	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
+	return "VALUES " + row + strings.Repeat(", "+row, rows-1)
+}
+
+// giveUp makes a server own nothing for versions that are deleted.
+func (s *Servers) giveUp(ctx context.Context, tx bun.Tx, name string, versions []string) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	_, err := s.db.ExecStatement(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(versions))
+	return err
+}
+
+// replaceRemotes stores the addresses of new documents. They are not claimed yet.
+func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, documents []registrystore.Change) error {
+	text := "DELETE FROM remotes WHERE (name, version) IN (" + rowsOf(len(documents), 2) + ")"
+	var args, rows []any
+	count := 0
+	for _, c := range documents {
+		name, version := c.Release.Name.String(), c.Release.Version.String()
+		args = append(args, name, version)
+		urls := slices.Clone(c.Remotes)
+		slices.Sort(urls)
+		for _, url := range slices.Compact(urls) {
+			rows = append(rows, name, version, indexKey(url))
+			count++
+		}
+	}
+	if count > 0 {
+		text += "; INSERT INTO remotes (name, version, url) " + rowsOf(count, 3)
+	}
+	_, err := s.db.ExecStatement(ctx, tx, text, append(args, rows...)...)
+	return err
+}
+
+// claimAddresses makes servers the owners of addresses. Every transaction claims addresses in the
+// same order. It returns fault.Conflict if another server has one of them.
+func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, all []claim) error {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b claim) int { return cmp.Or(cmp.Compare(a.url, b.url), cmp.Compare(a.name, b.name)) })
+	all = slices.Compact(all)
+	for i := 1; i < len(all); i++ {
+		if all[i].url == all[i-1].url {
+			return addressTaken(all[i].url)
+		}
+	}
+	for part := range slices.Chunk(all, atOnce) {
+		if err := s.claimPart(ctx, tx, part); err != nil {
 			return err
 		}
-		if claimed {
-			last.WriteString("UPDATE remotes SET claim = url WHERE name = ? AND version IN (?) AND claim IS NULL; ")
-			args = append(args, name, bun.List(claiming))
-		}
 	}
-	last.WriteString(`DELETE FROM remote_owners WHERE name = ? AND NOT EXISTS (
-		SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`)
-	_, err := s.db.ExecStatement(ctx, tx, last.String(), append(args, name)...)
-	return err
+	return nil
 }
 
-// replaceRemotes stores the addresses of a new document. They are not claimed yet.
-func (s *Servers) replaceRemotes(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
-	name, version := c.Release.Name.String(), c.Release.Version.String()
-	text := strings.Builder{}
-	text.WriteString("DELETE FROM remotes WHERE name = ? AND version = ?")
-	args := []any{name, version}
-	urls := slices.Clone(c.Remotes)
-	slices.Sort(urls)
-	for i, url := range slices.Compact(urls) {
-		if i == 0 {
-			text.WriteString("; INSERT INTO remotes (name, version, url) VALUES (?, ?, ?)")
-		} else {
-			text.WriteString(", (?, ?, ?)")
-		}
-		args = append(args, name, version, indexKey(url))
+// claimPart claims addresses, each of which is for one server. It writes the rows of the owners also
+// if they are others, so that it waits for a transaction that gives an address up at the same time.
+func (s *Servers) claimPart(ctx context.Context, tx bun.Tx, part []claim) error {
+	wanted := make(map[string]string, len(part))
+	urls := make([]string, len(part))
+	var args []any
+	for i, c := range part {
+		wanted[c.url], urls[i] = c.name, c.url
+		args = append(args, c.url, c.name)
 	}
-	_, err := s.db.ExecStatement(ctx, tx, text.String(), args...)
-	return err
-}
-
-// claimAddresses makes the server the owner of the addresses of the versions that are not claimed
-// yet, and reports whether there are any. Every transaction claims addresses in the same order.
-func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, name string, versions []string) (found bool, err error) {
-	var urls []string
-	err = s.db.ScanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?) AND claim IS NULL ORDER BY url",
-		name, bun.List(versions))
-	if err != nil {
-		return false, err
-	}
-	for _, url := range urls {
-		if err := s.claimAddress(ctx, tx, name, url); err != nil {
-			return false, err
-		}
-	}
-	return len(urls) > 0, nil
-}
-
-// claimAddress makes the server the owner of the address. It returns fault.Conflict if another
-// server has the address. It writes the row of the owner in both cases, so that it waits for a
-// transaction that gives the address up at the same time.
-func (s *Servers) claimAddress(ctx context.Context, tx bun.Tx, name, url string) error {
-	var owner string
-	err := s.db.ScanInto(ctx, tx, &owner, `INSERT INTO remote_owners (url, name) VALUES (?, ?)
-		ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING name`, url, name)
+	var owners []struct{ URL, Name string }
+	err := s.db.ScanInto(ctx, tx, &owners, "INSERT INTO remote_owners (url, name) "+rowsOf(len(part), 2)+
+		" ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING url, name", args...)
 	if err != nil {
 		return err
 	}
-	if owner != name {
-		return addressTaken(url)
+	if err := checkOwners(owners, wanted); err != nil {
+		return err
 	}
 	// An address that was stored while addresses did not have to be unique has no owner.
-	var others int
-	err = s.db.ScanInto(ctx, tx, &others, `SELECT count(*) FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
-		WHERE r.url = ? AND r.name <> ? AND v.status <> 'deleted'`, url, name)
+	var users []struct{ URL, Name string }
+	err = s.db.ScanInto(ctx, tx, &users, `SELECT DISTINCT r.url, r.name FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+		WHERE r.url IN (?) AND v.status <> 'deleted' ORDER BY r.url`, bun.List(urls))
 	if err != nil {
 		return err
 	}
-	if others > 0 {
-		return addressTaken(url)
+	return checkOwners(users, wanted)
+}
+
+// checkOwners returns fault.Conflict if an address belongs to another server than the wanted one.
+func checkOwners(owners []struct{ URL, Name string }, wanted map[string]string) error {
+	for _, o := range owners {
+		if wanted[o.URL] != o.Name {
+			return addressTaken(o.URL)
+		}
 	}
 	return nil
 }

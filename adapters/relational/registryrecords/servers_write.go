@@ -55,12 +55,18 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.noteSaved(changes) })
 	servers := byName(changes)
-	for _, name := range slices.Sorted(maps.Keys(servers)) { // all transactions have one order
-		if err := s.saveServer(ctx, tx, name, servers[name]); err != nil {
-			return err
+	names := slices.Sorted(maps.Keys(servers)) // all transactions have one order
+	claims, err := s.findClaims(ctx, tx, names, servers)
+	if err != nil {
+		return err
+	}
+	// The flag is_latest is removed from one version before it is set on another.
+	for _, latest := range []bool{false, true} {
+		if err := s.saveVersions(ctx, tx, changes, latest); err != nil {
+			return s.explainConflict(err)
 		}
 	}
-	return nil
+	return s.saveRemotes(ctx, tx, names, servers, claims)
 }
 
 func byName(changes []registrystore.Change) map[string][]registrystore.Change {
@@ -72,40 +78,44 @@ func byName(changes []registrystore.Change) map[string][]registrystore.Change {
 	return all
 }
 
-// saveServer stores the changes of one server.
-func (s *Servers) saveServer(ctx context.Context, tx bun.Tx, name string, changes []registrystore.Change) error {
-	claiming, err := s.versionsToClaim(ctx, tx, name, changes)
-	if err != nil {
-		return err
-	}
-	// The flag is_latest is removed from one version before it is set on another.
-	for _, latest := range []bool{false, true} {
-		if err := s.saveVersions(ctx, tx, changes, latest); err != nil {
-			return s.explainConflict(err)
-		}
-	}
-	return s.saveRemotes(ctx, tx, name, changes, claiming)
-}
-
 // saveVersions stores the changes of the versions that are the latest, or of those that are not.
 func (s *Servers) saveVersions(ctx context.Context, tx bun.Tx, changes []registrystore.Change, latest bool) error {
 	states := make([]registry.Release, 0, len(changes))
+	documents := make([]registrystore.Change, 0, len(changes))
 	for _, c := range changes {
-		if c.Document == nil && c.Release.Latest == latest {
+		switch {
+		case c.Release.Latest != latest:
+		case c.Document == nil:
 			states = append(states, c.Release)
+		default:
+			documents = append(documents, c)
 		}
 	}
 	if err := s.saveStates(ctx, tx, states); err != nil {
 		return err
 	}
-	for _, c := range changes {
-		if c.Document != nil && c.Release.Latest == latest {
-			if err := s.saveDocument(ctx, tx, c); err != nil {
-				return err
-			}
+	for len(documents) > 0 {
+		n := documentsAtOnce(documents)
+		if err := s.saveDocuments(ctx, tx, documents[:n]); err != nil {
+			return err
 		}
+		documents = documents[n:]
 	}
 	return nil
+}
+
+// statementBytes is the size of the documents from which on no other is added to a statement.
+const statementBytes = 1 << 20
+
+// documentsAtOnce returns how many of the first documents one statement stores: at least one.
+func documentsAtOnce(documents []registrystore.Change) int {
+	size := 0
+	for i, c := range documents {
+		if size += len(c.Document); i > 0 && (size > statementBytes || i == atOnce) {
+			return i
+		}
+	}
+	return len(documents)
 }
 
 // saveStates stores the changes of versions that keep their documents.
@@ -122,20 +132,24 @@ func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.R
 	return nil
 }
 
-// saveDocument stores a version with its document: a new version, or another document of a stored
-// publication.
-func (s *Servers) saveDocument(ctx context.Context, tx bun.Tx, c registrystore.Change) error {
-	r := c.Release
+// saveDocuments stores versions with their documents: new versions, or other documents of stored
+// publications.
+func (s *Servers) saveDocuments(ctx context.Context, tx bun.Tx, documents []registrystore.Change) error {
+	const columns = 10
+	args := make([]any, 0, columns*len(documents))
+	for _, c := range documents {
+		r := c.Release
+		args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt),
+			database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest, c.Document, formatOrigin(r.Origin))
+	}
 	changed, err := s.db.ExecStatement(ctx, tx, `INSERT INTO versions
 			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document, origin)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		`+rowsOf(len(documents), columns)+`
 		ON CONFLICT (name, version) DO UPDATE SET status = excluded.status, status_message = excluded.status_message,
 			status_changed_at = excluded.status_changed_at, updated_at = excluded.updated_at,
 			is_latest = excluded.is_latest, document = excluded.document, origin = excluded.origin
-		WHERE versions.published_at = excluded.published_at`,
-		r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt),
-		r.Latest, c.Document, formatOrigin(r.Origin))
-	if err == nil && changed == 0 {
+		WHERE versions.published_at = excluded.published_at`, args...)
+	if err == nil && changed != int64(len(documents)) {
 		return fault.New(fault.Conflict, versionExists)
 	}
 	return err
