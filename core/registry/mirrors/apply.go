@@ -2,6 +2,7 @@ package mirrors
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -211,8 +212,12 @@ func (c *committer) plan(ctx context.Context, s *server, l *registry.Lineage) ([
 		steps = append(steps, next)
 	}
 	for _, t := range s.missing {
-		if err := c.supersede(ctx, t); err != nil {
+		superseded, err := c.supersede(ctx, t)
+		if err != nil {
 			return nil, err
+		}
+		if superseded {
+			t.Hash, t.Review = [sha256.Size]byte{}, ""
 		}
 		steps = append(steps, step{tracked: t, listed: l.Has(t.Version), upstream: t.Upstream(false)})
 	}
@@ -227,10 +232,14 @@ func (c *committer) planVersion(ctx context.Context, v *candidate, known mirror.
 	isNew, here := v.Hash != known.Hash, l.Has(v.Version)
 	switch {
 	case c.needsReview() && !v.IsListed():
-		// A document that nobody approved is not shown, not even as deleted.
-		next.tracked.Hash, next.listed = known.Hash, here
-		next.upstream = next.tracked.Upstream(false)
-		return next, c.supersede(ctx, known)
+		// A document that nobody approved is not shown, not even as deleted. Without its hash it is
+		// submitted if it is listed again.
+		superseded, err := c.supersede(ctx, known)
+		if next.tracked.Hash = known.Hash; superseded {
+			next.tracked.Hash, next.tracked.Review = [sha256.Size]byte{}, ""
+		}
+		next.listed, next.upstream = here, next.tracked.Upstream(false)
+		return next, err
 	case c.needsReview() && (isNew || !here && known.Review == ""):
 		approved, id, err := c.submit(ctx, v, l)
 		if err != nil {
@@ -244,7 +253,7 @@ func (c *committer) planVersion(ctx context.Context, v *candidate, known mirror.
 		next.upstream = next.tracked.Upstream(false)
 		return next, nil
 	}
-	if err := c.supersede(ctx, known); err != nil {
+	if _, err := c.supersede(ctx, known); err != nil {
 		return step{}, err
 	}
 	next.tracked.Review = ""

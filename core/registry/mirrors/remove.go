@@ -62,7 +62,7 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 		}
 		var adopted, purged []registry.Name
 		for i, t := range page {
-			if err := o.supersede(ctx, t); err != nil {
+			if _, err := o.supersede(ctx, t); err != nil {
 				return err
 			}
 			if i > 0 && page[i-1].Name == t.Name {

@@ -17,7 +17,7 @@ import (
 // submit submits the document of a version for review. It reports whether a rule approved it; else
 // it returns the ID of the pending review.
 func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineage) (approved bool, id review.ID, err error) {
-	if err := c.supersedePending(ctx, v.Name, v.Version); err != nil {
+	if _, err := c.supersedePending(ctx, v.Name, v.Version); err != nil {
 		return false, "", err
 	}
 	kind := review.Replacement
@@ -50,22 +50,23 @@ func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineag
 	return false, r.ID, nil
 }
 
-// supersede ends the pending review of a version that the mirror has submitted, if there is one.
-func (o *Operator) supersede(ctx context.Context, t mirror.Tracked) error {
+// supersede ends the pending review of a version that the mirror has submitted. It reports whether
+// there was one.
+func (o *Operator) supersede(ctx context.Context, t mirror.Tracked) (bool, error) {
 	if t.Review == "" {
-		return nil
+		return false, nil
 	}
 	return o.supersedePending(ctx, t.Name, t.Version)
 }
 
-// supersedePending ends the pending review of a version, if there is one.
-func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version) error {
+// supersedePending ends the pending review of a version. It reports whether there was one.
+func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version) (bool, error) {
 	waiting, err := o.ports.Reviews.PendingOf(ctx, name, version)
 	if fault.Is(err, fault.NotFound) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return reviews.Supersede(ctx, o.ports.Reviews, o.ports.Reader, waiting, o.now())
+	return true, reviews.Supersede(ctx, o.ports.Reviews, o.ports.Reader, waiting, o.now())
 }
