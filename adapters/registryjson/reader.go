@@ -134,11 +134,7 @@ func (t *recordReader) readMemberValue(key []byte) error {
 	}
 	t.appendSeparator()
 	t.whole = append(append(t.whole, key...), ':')
-	begin := len(t.whole)
 	t.whole, err = t.in.appendValue(t.whole)
-	if err == nil && string(key) == `"metadata"` {
-		t.readMetadata(t.whole[begin:]) // the object may turn out to be a list
-	}
 	if errors.Is(err, errTooLarge) {
 		t.whole, t.tooLarge, err = t.whole[:0], true, nil
 	}
@@ -152,26 +148,21 @@ func (t *recordReader) readListMember(key []byte) error {
 	if errors.Is(err, errTooLarge) {
 		return nil
 	}
-	if err == nil && string(key) == `"metadata"` {
-		t.readMetadata(value)
+	if err != nil || string(key) != `"metadata"` {
+		return err
 	}
-	return err
-}
-
-// readMetadata keeps the cursor of the metadata of a list. Metadata of another form is ignored.
-func (t *recordReader) readMetadata(value []byte) {
 	var metadata struct {
 		NextCursor string `json:"nextCursor"`
 	}
-	if json.Unmarshal(value, &metadata) == nil {
+	if json.Unmarshal(value, &metadata) == nil { // metadata of another form is ignored
 		t.nextCursor = metadata.NextCursor
 	}
+	return nil
 }
 
 // singleRecord returns the outer object as the only record.
 func (t *recordReader) singleRecord() ([]byte, error) {
 	t.n++
-	t.nextCursor = ""
 	if t.tooLarge {
 		return nil, errTooLarge
 	}

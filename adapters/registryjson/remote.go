@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,10 +32,8 @@ func isURL(name string) bool {
 
 // client sends requests to other registries.
 type client struct {
-	http     *http.Client
-	pause    func(ctx context.Context, d time.Duration) bool
-	tries    int           // attempts to get one page
-	pageTime time.Duration // for one attempt with its whole response; 0 for no limit
+	http  *http.Client
+	pause func(ctx context.Context, d time.Duration) bool
 }
 
 // newClient returns a client that follows at most maxRedirects redirects, and none from https to
@@ -52,7 +49,7 @@ func newClient(t http.RoundTripper) *client {
 			}
 			return nil
 		}},
-		pause: wait.For, tries: maxTries,
+		pause: wait.For,
 	}
 }
 
@@ -108,7 +105,7 @@ func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
 	delay := firstPause
 	for try := 1; ; try++ {
 		body, after, err := r.requestOnce(ctx)
-		if err == nil || after < 0 || try == r.client.tries {
+		if err == nil || after < 0 || try == maxTries {
 			return body, err
 		}
 		if !r.client.pause(ctx, min(max(delay, after), maxPause)) {
@@ -123,10 +120,8 @@ func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
 func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(maxIdle, func() { cancel(errIdle) })
-	whole := r.client.startClock(func() { cancel(errSlow) })
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url.String(), nil)
 	if err != nil {
-		whole.Stop()
 		cancel(nil)
 		return nil, -1, fmt.Errorf("request: %w", err)
 	}
@@ -137,11 +132,10 @@ func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after 
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		whole.Stop()
 		cancel(nil)
 		return nil, 0, withoutURL(err)
 	}
-	watched := &watchedBody{body: resp.Body, ctx: ctx, watch: watch, whole: whole, cancel: cancel}
+	watched := &watchedBody{body: resp.Body, ctx: ctx, watch: watch, cancel: cancel}
 	if resp.StatusCode == http.StatusOK {
 		return watched, 0, nil
 	}
@@ -150,25 +144,7 @@ func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after 
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		after = wait.RetryAfter(resp.Header)
 	}
-	return nil, after, &statusError{resp.StatusCode, resp.Status}
-}
-
-// statusError is the error of a response with another status than 200.
-type statusError struct {
-	code   int
-	status string
-}
-
-// Error returns a sentence with the status.
-func (e *statusError) Error() string { return "the server responded with " + e.status }
-
-// startClock calls end when the time for one attempt is over.
-func (c *client) startClock(end func()) *time.Timer {
-	limit := c.pageTime
-	if limit == 0 {
-		limit = math.MaxInt64
-	}
-	return time.AfterFunc(limit, end)
+	return nil, after, fmt.Errorf("the server responded with %s", resp.Status)
 }
 
 // withoutURL removes the URL from an error, because the caller adds the part's name.
@@ -180,17 +156,13 @@ func withoutURL(err error) error {
 	return err
 }
 
-var (
-	errIdle = fmt.Errorf("no data arrived for %s", maxIdle)
-	errSlow = errors.New("the response took too long")
-)
+var errIdle = fmt.Errorf("no data arrived for %s", maxIdle)
 
 // watchedBody is a response body whose reads fail with errIdle if no data arrives for maxIdle.
 type watchedBody struct {
 	body   io.ReadCloser
 	ctx    context.Context
 	watch  *time.Timer
-	whole  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
@@ -207,7 +179,6 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 
 func (w *watchedBody) Close() error {
 	w.watch.Stop()
-	w.whole.Stop()
 	err := w.body.Close()
 	w.cancel(nil)
 	return err
