@@ -22,7 +22,8 @@ type recordReader struct {
 	whole    []byte // an object without servers so far: its text without the closing brace
 	tooLarge bool   // whole would exceed the maximum size of a record
 
-	nextCursor string // of the next page, from the metadata of a list
+	nextCursor  string // of the next page, from the metadata of a list
+	badMetadata bool   // the metadata of a list could not be read
 }
 
 // state is the position of a recordReader in the outer object or array.
@@ -34,6 +35,13 @@ const (
 	inArray
 	atEnd
 )
+
+// startError is the error for a text that begins with a byte other than a bracket.
+type startError byte
+
+func (e startError) Error() string {
+	return fmt.Sprintf("is not a JSON object or array: it begins with %q", byte(e))
+}
 
 // newRecordReader returns a reader of the records in r.
 func newRecordReader(r io.Reader) *recordReader { return &recordReader{in: newSplitter(r)} }
@@ -76,7 +84,7 @@ func (t *recordReader) readStart() error {
 	case '[':
 		t.state, t.list = inArray, true
 	default:
-		return fmt.Errorf("is not a JSON object or array: it begins with %q", b)
+		return startError(b)
 	}
 	return t.in.expectByte(b)
 }
@@ -145,17 +153,21 @@ func (t *recordReader) readMemberValue(key []byte) error {
 // ignores the rest.
 func (t *recordReader) readListMember(key []byte) error {
 	value, err := t.in.appendValue(nil)
+	isMetadata := string(key) == `"metadata"`
 	if errors.Is(err, errTooLarge) {
+		t.badMetadata = t.badMetadata || isMetadata
 		return nil
 	}
-	if err != nil || string(key) != `"metadata"` {
+	if err != nil || !isMetadata {
 		return err
 	}
 	var metadata struct {
 		NextCursor string `json:"nextCursor"`
 	}
-	if json.Unmarshal(value, &metadata) == nil { // metadata of another form is ignored
+	if json.Unmarshal(value, &metadata) == nil {
 		t.nextCursor = metadata.NextCursor
+	} else {
+		t.badMetadata = true // the caller decides whether this matters
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,25 +33,34 @@ func isURL(name string) bool {
 
 // client sends requests to other registries.
 type client struct {
-	http  *http.Client
-	pause func(ctx context.Context, d time.Duration) bool
+	http    *http.Client
+	pause   func(ctx context.Context, d time.Duration) bool
+	tries   int           // attempts to get one page
+	maxIdle time.Duration // without a response, or without data of it
+	maxPage time.Duration // for one response, from the request to the end of the body; 0 for no limit
 }
 
 // newClient returns a client that follows at most maxRedirects redirects, and none from https to
 // http.
 func newClient(t http.RoundTripper) *client {
 	return &client{
-		http: &http.Client{Transport: t, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			switch {
-			case len(via) > maxRedirects:
-				return fmt.Errorf("redirects more than %d times", maxRedirects)
-			case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
-				return errors.New("redirects from https to " + req.URL.Scheme)
-			}
-			return nil
-		}},
-		pause: wait.For,
+		http:  &http.Client{Transport: t, CheckRedirect: checkRedirect},
+		pause: wait.For, tries: maxTries, maxIdle: maxIdle,
 	}
+}
+
+// checkRedirect returns an error for a redirect that must not be followed. It removes the address
+// of the redirecting page from the request, because the address may contain a secret.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	req.Header.Del("Referer")
+	wasEncrypted := slices.ContainsFunc(via, func(r *http.Request) bool { return r.URL.Scheme == "https" })
+	switch {
+	case len(via) > maxRedirects:
+		return redirectError(fmt.Sprintf("redirects more than %d times", maxRedirects))
+	case wasEncrypted && req.URL.Scheme != "https":
+		return redirectError("redirects from https to " + req.URL.Scheme)
+	}
+	return nil
 }
 
 // remotePart is the JSON text at a URL: a file, or one page of a list.
@@ -94,10 +104,16 @@ func (r remotePart) nextPage(cursor string) (part, error) {
 	case r.page >= maxPages:
 		return nil, fmt.Errorf("%s: the list has more than %d pages", r.displayName(), maxPages)
 	}
+	return r.at(cursor), nil
+}
+
+// at returns the page of the list that starts at cursor.
+func (r remotePart) at(cursor string) remotePart {
+	q := r.url.Query()
 	q.Set("cursor", cursor)
 	next := *r.url
 	next.RawQuery = q.Encode()
-	return remotePart{r.client, &next, r.page + 1}, nil
+	return remotePart{r.client, &next, r.page + 1}
 }
 
 // openBody requests the part. It retries while the registry is unavailable or limits the rate.
@@ -105,7 +121,7 @@ func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
 	delay := firstPause
 	for try := 1; ; try++ {
 		body, after, err := r.requestOnce(ctx)
-		if err == nil || after < 0 || try == maxTries {
+		if err == nil || after < 0 || try == r.client.tries {
 			return body, err
 		}
 		if !r.client.pause(ctx, min(max(delay, after), maxPause)) {
@@ -118,24 +134,29 @@ func (r remotePart) openBody(ctx context.Context) (io.ReadCloser, error) {
 // requestOnce sends one request. On an error, after is the minimum wait before the next attempt; it
 // is negative if another attempt would fail too.
 func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after time.Duration, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watch := time.AfterFunc(maxIdle, func() { cancel(errIdle) })
+	ctx, cancel := r.client.limitTime(ctx)
+	watch := time.AfterFunc(r.client.maxIdle, func() { cancel(idleError(r.client.maxIdle)) })
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url.String(), nil)
 	if err != nil {
 		cancel(nil)
 		return nil, -1, fmt.Errorf("request: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "tollgate")
 	resp, err := r.client.http.Do(req) //nolint:bodyclose // watchedBody closes it
 	watch.Stop()
 	if err != nil {
+		err = &networkError{withoutURL(err)}
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		cancel(nil)
-		return nil, 0, withoutURL(err)
+		if isRefusedRedirect(err) {
+			return nil, -1, err
+		}
+		return nil, 0, err
 	}
-	watched := &watchedBody{body: resp.Body, ctx: ctx, watch: watch, cancel: cancel}
+	watched := &watchedBody{body: resp.Body, ctx: ctx, watch: watch, maxIdle: r.client.maxIdle, cancel: cancel}
 	if resp.StatusCode == http.StatusOK {
 		return watched, 0, nil
 	}
@@ -144,7 +165,20 @@ func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after 
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		after = wait.RetryAfter(resp.Header)
 	}
-	return nil, after, fmt.Errorf("the server responded with %s", resp.Status)
+	return nil, after, statusError(resp.StatusCode)
+}
+
+// limitTime returns a context for one response, which ends after maxPage.
+func (c *client) limitTime(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if c.maxPage == 0 {
+		return ctx, cancel
+	}
+	limit := time.AfterFunc(c.maxPage, func() { cancel(limitError(fmt.Sprintf("the response takes longer than %s", c.maxPage))) })
+	return ctx, func(cause error) {
+		limit.Stop()
+		cancel(cause)
+	}
 }
 
 // withoutURL removes the URL from an error, because the caller adds the part's name.
@@ -156,25 +190,27 @@ func withoutURL(err error) error {
 	return err
 }
 
-var errIdle = fmt.Errorf("no data arrived for %s", maxIdle)
-
-// watchedBody is a response body whose reads fail with errIdle if no data arrives for maxIdle.
+// watchedBody is a response body whose reads fail if no data arrives for maxIdle.
 type watchedBody struct {
-	body   io.ReadCloser
-	ctx    context.Context
-	watch  *time.Timer
-	cancel context.CancelCauseFunc
+	body    io.ReadCloser
+	ctx     context.Context
+	watch   *time.Timer
+	maxIdle time.Duration
+	cancel  context.CancelCauseFunc
 }
 
 // Read waits at most maxIdle. The time between two calls of Read does not count.
 func (w *watchedBody) Read(p []byte) (int, error) {
-	w.watch.Reset(maxIdle)
+	w.watch.Reset(w.maxIdle)
 	n, err := w.body.Read(p)
 	w.watch.Stop()
-	if cause := context.Cause(w.ctx); err != nil && cause != nil {
-		err = cause
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
 	}
-	return n, err
+	if cause := context.Cause(w.ctx); cause != nil {
+		return n, cause
+	}
+	return n, &networkError{err}
 }
 
 func (w *watchedBody) Close() error {

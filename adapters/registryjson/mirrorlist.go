@@ -1,0 +1,78 @@
+package registryjson
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// mirrorList implements mirrorsource.List. Equal versions of a server come in the order of their
+// arrival.
+type mirrorList struct {
+	records *spool
+	origin  string // the registry, for messages
+	next    int    // the position in the order of the records
+}
+
+// Next implements mirrorsource.List.
+func (l *mirrorList) Next(ctx context.Context) (mirrorsource.Server, error) {
+	order := l.records.order
+	if l.next >= len(order) {
+		return mirrorsource.Server{}, io.EOF
+	}
+	first := l.records.name(int(order[l.next]))
+	end := l.next
+	for end < len(order) && bytes.Equal(l.records.name(int(order[end])), first) {
+		end++
+	}
+	server := mirrorsource.Server{Name: string(first)}
+	size := 0
+	for i := l.next; i < end; i++ {
+		if err := ctx.Err(); err != nil {
+			return mirrorsource.Server{}, err
+		}
+		e, err := l.entry(int(order[i]))
+		if err != nil {
+			return mirrorsource.Server{}, fault.New(fault.Unavailable, err.Error())
+		}
+		if size += len(e.Document); len(server.Entries) == mirrorsource.MaxRecords || size > mirrorsource.MaxBytes {
+			server.Entries = append(server.Entries, recordsource.Entry{Origin: e.Origin, Unreadable: tooManyError(end - i)})
+			break
+		}
+		server.Entries = append(server.Entries, e)
+	}
+	l.next = end
+	return server, nil
+}
+
+// tooManyError returns the error for the last n records of a server.
+func tooManyError(n int) error {
+	return fmt.Errorf("the server has more than %d records or %d bytes; %d records are left out", mirrorsource.MaxRecords, mirrorsource.MaxBytes, n)
+}
+
+// entry returns a record.
+func (l *mirrorList) entry(record int) (recordsource.Entry, error) {
+	origin := fmt.Sprintf("%s, record %d", l.origin, record+1)
+	text, err := l.records.text(record)
+	switch {
+	case err != nil:
+		return recordsource.Entry{}, err
+	case text == nil:
+		return recordsource.Entry{Origin: origin, Unreadable: errTooLarge}, nil
+	}
+	return newEntry(origin, text), nil
+}
+
+// Rewind implements mirrorsource.List.
+func (l *mirrorList) Rewind() { l.next = 0 }
+
+// Records implements mirrorsource.List.
+func (l *mirrorList) Records() int { return l.records.count() }
+
+// Close implements mirrorsource.List.
+func (l *mirrorList) Close() error { return l.records.close() }
