@@ -48,7 +48,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -189,7 +189,7 @@ var mirrorSet = wire.NewSet(mirrorsSet, mirrors.NewRunner, newMirrorReporter)
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
 	settings.MirrorsConfig, mirrors.NewOperator, wire.Struct(new(mirrors.Ports), "*"), wire.Struct(new(reviews.Approver), "*"),
-	registryjson.NewMirrorSource, wire.Bind(new(mirrorsource.Source), new(*registryjson.MirrorSource)),
+	registryjson.NewMirrorSource, wire.Bind(new(recordsource.Registries), new(*registryjson.MirrorSource)),
 )
 
 // methodsSet provides the methods listing.

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/plugins/publicdial"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -75,7 +75,7 @@ func TestRedirectIsFollowedWithoutSecrets(t *testing.T) {
 	t.Cleanup(first.Close)
 	s, _ := newTestMirror(t)
 	allowLoopback(s)
-	_, names, err := readMirror(t, s, mirrorsource.Request{URL: mirror.URL(first.URL + "/t/secret")})
+	_, names, err := readMirror(t, s, recordsource.ListRequest{URL: mirror.URL(first.URL + "/t/secret")})
 	if err != nil || len(names) != 1 || referer != "" {
 		t.Errorf("Read returned %q, %v; Referer is %q", names, err, referer)
 	}
@@ -114,12 +114,12 @@ func TestCertificatesAreChecked(t *testing.T) {
 	}
 	plain := upstream.Start(t)
 	address := strings.Replace(plain.URL, "http:", "https:", 1)
-	if _, err := s.Read(t.Context(), mirrorsource.Request{URL: mirror.URL(address)}); err == nil || !strings.Contains(err.Error(), "does not use TLS") {
+	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil || !strings.Contains(err.Error(), "does not use TLS") {
 		t.Errorf("Read returned %v", err)
 	}
 	trust(t, s, up)
 	address = strings.Replace(up.URL, "127.0.0.1", "localhost", 1)
-	if _, err := s.Read(t.Context(), mirrorsource.Request{URL: mirror.URL(address)}); err == nil || !strings.HasSuffix(err.Error(), "is for another host") {
+	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil || !strings.HasSuffix(err.Error(), "is for another host") {
 		t.Errorf("Read returned %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
 // Limits for reading the list of a registry that a mirror takes servers from. The registry is not
@@ -38,14 +38,14 @@ type mirrorLimits struct {
 }
 
 // MirrorSource reads the registries that mirrors take servers from. It implements
-// mirrorsource.Source. While it reads, and until the list is closed, the records are in a temporary
+// recordsource.Registries. While it reads, and until the list is closed, the records are in a temporary
 // file.
 type MirrorSource struct {
 	client *client
 	limits mirrorLimits
 }
 
-var _ mirrorsource.Source = (*MirrorSource)(nil)
+var _ recordsource.Registries = (*MirrorSource)(nil)
 
 // NewMirrorSource returns a source that uses the proxies of the environment.
 func NewMirrorSource() *MirrorSource {
@@ -57,15 +57,15 @@ func NewMirrorSource() *MirrorSource {
 	}}
 }
 
-// Read implements mirrorsource.Source.
-func (s *MirrorSource) Read(ctx context.Context, r mirrorsource.Request) (mirrorsource.List, error) {
+// Read implements recordsource.Registries.
+func (s *MirrorSource) Read(ctx context.Context, r recordsource.ListRequest) (recordsource.List, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, s.limits.readTime, limitError(fmt.Sprintf("reading the list takes longer than %s", s.limits.readTime)))
 	defer cancel()
 	records, err := newSpool(s.limits)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, err.Error())
 	}
-	read := &mirrorRead{Request: r, limits: s.limits, records: records, seed: maphash.MakeSeed(), cursors: map[uint64]struct{}{}}
+	read := &mirrorRead{ListRequest: r, limits: s.limits, records: records, seed: maphash.MakeSeed(), cursors: map[uint64]struct{}{}}
 	if err := read.readPages(limited, s.client); err != nil {
 		_ = records.close() // its content is not needed any more
 		if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (s *MirrorSource) Read(ctx context.Context, r mirrorsource.Request) (mirror
 
 // mirrorRead is one call of Read.
 type mirrorRead struct {
-	mirrorsource.Request
+	recordsource.ListRequest
 	limits  mirrorLimits
 	records *spool
 	page    int // the number of the page that is being read

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -40,7 +40,7 @@ func newTestMirror(t *testing.T) (s *MirrorSource, pauses *[]time.Duration) {
 
 // readMirror reads a whole list and returns the documents, or the reasons why there are none, by the
 // names of the servers, and the names in their order.
-func readMirror(t *testing.T, s *MirrorSource, r mirrorsource.Request) (texts map[string][]string, names []string, err error) {
+func readMirror(t *testing.T, s *MirrorSource, r recordsource.ListRequest) (texts map[string][]string, names []string, err error) {
 	t.Helper()
 	list, err := s.Read(t.Context(), r)
 	if err != nil {
@@ -62,7 +62,7 @@ func readMirror(t *testing.T, s *MirrorSource, r mirrorsource.Request) (texts ma
 	return texts, names, nil
 }
 
-func drain(t *testing.T, list mirrorsource.List) (texts map[string][]string, names []string) {
+func drain(t *testing.T, list recordsource.List) (texts map[string][]string, names []string) {
 	t.Helper()
 	texts = map[string][]string{}
 	for {
@@ -87,8 +87,8 @@ func drain(t *testing.T, list mirrorsource.List) (texts map[string][]string, nam
 	}
 }
 
-func requestOf(up *upstream.Server) mirrorsource.Request {
-	return mirrorsource.Request{URL: mirror.URL(up.URL)}
+func requestOf(up *upstream.Server) recordsource.ListRequest {
+	return recordsource.ListRequest{URL: mirror.URL(up.URL)}
 }
 
 func TestMirrorReadsAllPagesInOrder(t *testing.T) {
@@ -331,7 +331,7 @@ func TestMirrorIsAway(t *testing.T) {
 		"http://registry.invalid":       "http://registry.invalid, page 1: the name of the host cannot be resolved",
 	} {
 		*pauses = nil
-		_, err := s.Read(t.Context(), mirrorsource.Request{URL: mirror.URL(address)})
+		_, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)})
 		if !fault.Is(err, fault.Unavailable) || err.Error() != want || len(*pauses) != mirrorTries-1 {
 			t.Errorf("Read returned %v after %v", err, *pauses)
 		}

@@ -7,11 +7,10 @@ import (
 	"io"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// mirrorList implements mirrorsource.List. Equal versions of a server come in the order of their
+// mirrorList implements recordsource.List. Equal versions of a server come in the order of their
 // arrival.
 type mirrorList struct {
 	records *spool
@@ -19,28 +18,28 @@ type mirrorList struct {
 	next    int    // the position in the order of the records
 }
 
-// Next implements mirrorsource.List.
-func (l *mirrorList) Next(ctx context.Context) (mirrorsource.Server, error) {
+// Next implements recordsource.List.
+func (l *mirrorList) Next(ctx context.Context) (recordsource.Server, error) {
 	order := l.records.order
 	if l.next >= len(order) {
-		return mirrorsource.Server{}, io.EOF
+		return recordsource.Server{}, io.EOF
 	}
 	first := l.records.name(int(order[l.next]))
 	end := l.next
 	for end < len(order) && bytes.Equal(l.records.name(int(order[end])), first) {
 		end++
 	}
-	server := mirrorsource.Server{Name: string(first)}
+	server := recordsource.Server{Name: string(first)}
 	size := 0
 	for i := l.next; i < end; i++ {
 		if err := ctx.Err(); err != nil {
-			return mirrorsource.Server{}, err
+			return recordsource.Server{}, err
 		}
 		e, err := l.entry(int(order[i]))
 		if err != nil {
-			return mirrorsource.Server{}, fault.New(fault.Unavailable, err.Error())
+			return recordsource.Server{}, fault.New(fault.Unavailable, err.Error())
 		}
-		if size += len(e.Document); len(server.Entries) == mirrorsource.MaxRecords || size > mirrorsource.MaxBytes {
+		if size += len(e.Document); len(server.Entries) == recordsource.MaxServerRecords || size > recordsource.MaxServerBytes {
 			server.Entries = append(server.Entries, recordsource.Entry{Origin: e.Origin, Unreadable: tooManyError(end - i)})
 			break
 		}
@@ -52,7 +51,7 @@ func (l *mirrorList) Next(ctx context.Context) (mirrorsource.Server, error) {
 
 // tooManyError returns the error for the last n records of a server.
 func tooManyError(n int) error {
-	return fmt.Errorf("the server has more than %d records or %d bytes; %d records are left out", mirrorsource.MaxRecords, mirrorsource.MaxBytes, n)
+	return fmt.Errorf("the server has more than %d records or %d bytes; %d records are left out", recordsource.MaxServerRecords, recordsource.MaxServerBytes, n)
 }
 
 // entry returns a record.
@@ -68,11 +67,11 @@ func (l *mirrorList) entry(record int) (recordsource.Entry, error) {
 	return newEntry(origin, text), nil
 }
 
-// Rewind implements mirrorsource.List.
+// Rewind implements recordsource.List.
 func (l *mirrorList) Rewind() { l.next = 0 }
 
-// Records implements mirrorsource.List.
+// Records implements recordsource.List.
 func (l *mirrorList) Records() int { return l.records.count() }
 
-// Close implements mirrorsource.List.
+// Close implements recordsource.List.
 func (l *mirrorList) Close() error { return l.records.close() }

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
@@ -114,8 +113,8 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 		text    string
 		want    int // readable records
 	}{
-		"as many as possible":  {mirrorsource.MaxRecords, `{"name":"a"}`, mirrorsource.MaxRecords},
-		"one more":             {mirrorsource.MaxRecords + 1, `{"name":"a"}`, mirrorsource.MaxRecords},
+		"as many as possible":  {recordsource.MaxServerRecords, `{"name":"a"}`, recordsource.MaxServerRecords},
+		"one more":             {recordsource.MaxServerRecords + 1, `{"name":"a"}`, recordsource.MaxServerRecords},
 		"as large as possible": {64, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
 		"larger":               {66, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -25,7 +25,7 @@ func (r *run) apply(ctx context.Context) error {
 	if !r.full {
 		r.summary.Servers = r.mirror.State.Servers
 	}
-	return r.eachBatch(ctx, r.applyBatch, func(s mirrorsource.Server) {
+	return r.eachBatch(ctx, r.applyBatch, func(s recordsource.Server) {
 		for _, e := range s.Entries {
 			parsed, err := transfer.ParseEntry(e, r.mirror.Lenient, r.origin.FetchedAt)
 			if err == nil { // the name of the list is not that of the document

@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -35,8 +34,8 @@ type upstream struct {
 	during  func(ctx context.Context) // is called while a list is read; optional
 }
 
-// Read implements mirrorsource.Source.
-func (u *upstream) Read(ctx context.Context, r mirrorsource.Request) (mirrorsource.List, error) {
+// Read implements recordsource.Registries.
+func (u *upstream) Read(ctx context.Context, r recordsource.ListRequest) (recordsource.List, error) {
 	u.reads = append(u.reads, r.Since)
 	if u.during != nil {
 		u.during(ctx)
@@ -54,27 +53,27 @@ func (u *upstream) Read(ctx context.Context, r mirrorsource.Request) (mirrorsour
 		if draft, err := registry.ParseDraft(e.Document); err == nil {
 			name = draft.Name()
 		}
-		i := slices.IndexFunc(l.servers, func(s mirrorsource.Server) bool { return s.Name == name })
+		i := slices.IndexFunc(l.servers, func(s recordsource.Server) bool { return s.Name == name })
 		if i < 0 {
 			i = len(l.servers)
-			l.servers = append(l.servers, mirrorsource.Server{Name: name})
+			l.servers = append(l.servers, recordsource.Server{Name: name})
 		}
 		l.servers[i].Entries = append(l.servers[i].Entries, e)
 	}
-	slices.SortStableFunc(l.servers, func(a, b mirrorsource.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(l.servers, func(a, b recordsource.Server) int { return strings.Compare(a.Name, b.Name) })
 	return l, ctx.Err()
 }
 
-// list implements mirrorsource.List.
+// list implements recordsource.List.
 type list struct {
-	servers []mirrorsource.Server
+	servers []recordsource.Server
 	records int
 	next    int
 }
 
-func (l *list) Next(ctx context.Context) (mirrorsource.Server, error) {
+func (l *list) Next(ctx context.Context) (recordsource.Server, error) {
 	if l.next == len(l.servers) {
-		return mirrorsource.Server{}, io.EOF
+		return recordsource.Server{}, io.EOF
 	}
 	l.next++
 	return l.servers[l.next-1], ctx.Err()

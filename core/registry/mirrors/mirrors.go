@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -39,7 +39,7 @@ type Ports struct {
 	Approver     reviews.Approver
 	Events       *events.Recorder
 	Recorder     authority.Recorder
-	Source       mirrorsource.Source
+	Source       recordsource.Registries
 	Clock        clock.Clock
 	Waiter       clock.Waiter
 	Entropy      secrets.Entropy

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -29,7 +28,7 @@ type run struct {
 	lease   *lease // not used by a dry run
 	mirror  mirror.Mirror
 	options Options
-	list    mirrorsource.List
+	list    recordsource.List
 	full    bool // the list has everything
 	dryRun  bool
 	origin  registry.Origin
@@ -99,7 +98,7 @@ func (r *run) checkShrink(ctx context.Context) error {
 // eachBatch calls do with batches of all servers that the mirror takes, ordered by name: those of
 // the list, and if the list has everything also those that only the mirror has. unnamed is called
 // with the records without a valid name; it may be nil.
-func (r *run) eachBatch(ctx context.Context, do func(context.Context, []pair) error, unnamed func(mirrorsource.Server)) error {
+func (r *run) eachBatch(ctx context.Context, do func(context.Context, []pair) error, unnamed func(recordsource.Server)) error {
 	r.list.Rewind()
 	b := &batcher{run: r, do: do, known: &trackedServers{run: r}}
 	for {

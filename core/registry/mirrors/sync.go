@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/ports/mirrorsource"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
 // Options are the settings of one read of another registry.
@@ -130,7 +130,7 @@ func (o *Operator) read(ctx context.Context, m mirror.Mirror, options Options) (
 	if options.Full {
 		since = time.Time{}
 	}
-	request := mirrorsource.Request{URL: m.URL, Since: since, Observe: func(records int) { options.observe(Progress{Read: records}) }}
+	request := recordsource.ListRequest{URL: m.URL, Since: since, Observe: func(records int) { options.observe(Progress{Read: records}) }}
 	list, err := o.ports.Source.Read(ctx, request)
 	if fault.Is(err, fault.Unsupported) && !since.IsZero() {
 		request.Since = time.Time{}

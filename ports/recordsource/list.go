@@ -1,17 +1,14 @@
-// Package mirrorsource is the port to the registries that mirrors read. What it returns is neither
-// checked nor trusted.
-package mirrorsource
+package recordsource
 
 import (
 	"context"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// Request says what to read.
-type Request struct {
+// ListRequest says what to read of another registry.
+type ListRequest struct {
 	URL mirror.URL
 	// Since selects versions that were updated after it; zero for all versions.
 	Since time.Time
@@ -19,15 +16,16 @@ type Request struct {
 	Observe func(records int)
 }
 
-// Source reads other registries. It is safe for concurrent use.
-type Source interface {
+// Registries reads the lists of other registries for mirrors. What it returns is neither checked nor
+// trusted. It is safe for concurrent use.
+type Registries interface {
 	// Read reads the whole list, deleted versions too, and returns it only when it was read to its
 	// end. The caller must close it.
 	//
 	// It returns fault.Unavailable, with a sentence for operators that contains no secret, if the
 	// registry cannot be reached, responds with an error, breaks off, takes too long, or lists too
 	// much; fault.Unsupported if it does not accept Since; and the error of the context if it ended.
-	Read(ctx context.Context, r Request) (List, error)
+	Read(ctx context.Context, r ListRequest) (List, error)
 }
 
 // List is what a registry listed. It is not safe for concurrent use.
@@ -44,15 +42,15 @@ type List interface {
 	Close() error
 }
 
-// Server has the records of one server. If there are more than MaxRecords, or their documents have
-// more than MaxBytes, the others are replaced by one entry that is unreadable.
+// Server has the records of one server. If there are more than MaxServerRecords, or their documents have
+// more than MaxServerBytes, the others are replaced by one entry that is unreadable.
 type Server struct {
 	Name    string // unchecked
-	Entries []recordsource.Entry
+	Entries []Entry
 }
 
 // The bounds of the records of one server.
 const (
-	MaxRecords = 10_000
-	MaxBytes   = 64 << 20
+	MaxServerRecords = 10_000
+	MaxServerBytes   = 64 << 20
 )
