@@ -123,3 +123,27 @@ func TestCertificatesAreChecked(t *testing.T) {
 		t.Errorf("Read returned %v", err)
 	}
 }
+
+func TestProxyIsForChosenAddressesOnly(t *testing.T) {
+	t.Parallel()
+	guard := newRedirectGuard()
+	if guard.chosen.Proxy == nil || guard.redirected.Proxy != nil {
+		t.Error("the proxy of the environment must be for requests that are not redirected")
+	}
+	up := upstream.Start(t, upstream.Servers(1)...)
+	at := hostOf(t, up.URL)
+	s, _ := newTestMirror(t)
+	s.client.http.Transport.(*redirectGuard).chosen.Proxy = http.ProxyURL(at) // the upstream is the proxy too
+	behind := recordsource.ListRequest{URL: "http://registry.invalid"}
+	if _, names, err := readMirror(t, s, behind); err != nil || len(names) != 1 {
+		t.Errorf("Read returned %q, %v", names, err)
+	}
+	up.Behave(upstream.Behaviour{Fault: upstream.Redirect("http://169.254.169.254/v0.1/servers")})
+	if _, err := s.Read(t.Context(), behind); err == nil || !strings.Contains(err.Error(), "which is not a public address") {
+		t.Errorf("Read returned %v", err)
+	}
+	s.client.http.Transport.(*redirectGuard).chosen.Proxy = http.ProxyURL(hostOf(t, "http://ada:secret@127.0.0.1:1"))
+	if _, err := s.Read(t.Context(), behind); err == nil || !strings.HasSuffix(err.Error(), "the proxy of HTTP_PROXY or HTTPS_PROXY cannot be reached") {
+		t.Errorf("Read returned %v", err)
+	}
+}

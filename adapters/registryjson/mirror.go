@@ -160,6 +160,11 @@ func (m *mirrorRead) readPage(ctx context.Context, p remotePart) (cursor string,
 		return "", err
 	}
 	defer body.Close()
+	return m.readRecords(body)
+}
+
+// readRecords adds the records of a page and returns the cursor of the next page.
+func (m *mirrorRead) readRecords(body io.Reader) (cursor string, err error) {
 	page := newRecordReader(&pageReader{from: body, left: m.limits.pageBytes, limit: m.limits.pageBytes})
 	for {
 		raw, err := page.nextRecord()

@@ -3,8 +3,10 @@ package registryjson
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -39,7 +41,7 @@ func (l *mirrorList) Next(ctx context.Context) (recordsource.Server, error) {
 		if err != nil {
 			return recordsource.Server{}, fault.New(fault.Unavailable, err.Error())
 		}
-		if size += len(e.Document); len(server.Entries) == recordsource.MaxServerRecords || size > recordsource.MaxServerBytes {
+		if size += len(e.Document) + len(e.Recorded.Status) + len(e.Recorded.StatusMessage); len(server.Entries) == recordsource.MaxServerRecords || size > recordsource.MaxServerBytes {
 			server.Entries = append(server.Entries, recordsource.Entry{Origin: e.Origin, Unreadable: tooManyError(end - i)})
 			break
 		}
@@ -64,7 +66,24 @@ func (l *mirrorList) entry(record int) (recordsource.Entry, error) {
 	case text == nil:
 		return recordsource.Entry{Origin: origin, Unreadable: errTooLarge}, nil
 	}
-	return newEntry(origin, text), nil
+	e := newEntry(origin, text)
+	if e.Unreadable != nil {
+		e.Unreadable = shorten(e.Unreadable)
+	}
+	return e, nil
+}
+
+// maxProblem is the greatest length of the text of an error that quotes a record, in bytes.
+const maxProblem = 300
+
+// shorten returns an error with the beginning of the text of err. It does not keep err, which may
+// hold a large part of a record.
+func shorten(err error) error {
+	text := err.Error()
+	if len(text) > maxProblem {
+		text = strings.ToValidUTF8(text[:maxProblem], "") + "…"
+	}
+	return errors.New(text)
 }
 
 // Rewind implements recordsource.List.

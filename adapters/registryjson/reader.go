@@ -142,9 +142,14 @@ func (t *recordReader) readMemberValue(key []byte) error {
 	}
 	t.appendSeparator()
 	t.whole = append(append(t.whole, key...), ':')
+	start := len(t.whole)
 	t.whole, err = t.in.appendValue(t.whole)
+	isMetadata := string(key) == `"metadata"` // of a list, if its records come after it
 	if errors.Is(err, errTooLarge) {
 		t.whole, t.tooLarge, err = t.whole[:0], true, nil
+		t.badMetadata = t.badMetadata || isMetadata
+	} else if err == nil && isMetadata {
+		t.readMetadata(t.whole[start:])
 	}
 	return err
 }
@@ -158,23 +163,28 @@ func (t *recordReader) readListMember(key []byte) error {
 		t.badMetadata = t.badMetadata || isMetadata
 		return nil
 	}
-	if err != nil || !isMetadata {
-		return err
+	if err == nil && isMetadata {
+		t.readMetadata(value)
 	}
+	return err
+}
+
+// readMetadata keeps the cursor in the metadata of a list.
+func (t *recordReader) readMetadata(text []byte) {
 	var metadata struct {
 		NextCursor string `json:"nextCursor"`
 	}
-	if json.Unmarshal(value, &metadata) == nil {
-		t.nextCursor = metadata.NextCursor
-	} else {
+	if json.Unmarshal(text, &metadata) != nil {
 		t.badMetadata = true // the caller decides whether this matters
+		return
 	}
-	return nil
+	t.nextCursor = metadata.NextCursor
 }
 
 // singleRecord returns the outer object as the only record.
 func (t *recordReader) singleRecord() ([]byte, error) {
 	t.n++
+	t.nextCursor = "" // this is not a list
 	if t.tooLarge {
 		return nil, errTooLarge
 	}

@@ -44,7 +44,11 @@ func TestFollowsPages(t *testing.T) {
 		if page < 2 {
 			next = fmt.Sprintf(`,"nextCursor":"%s"`, strings.Repeat("+", page+1))
 		}
-		fmt.Fprintf(w, `{"servers":[{"server":{"page":%d}}],"metadata":{"count":1%s}}`, page, next)
+		list, metadata := fmt.Sprintf(`"servers":[{"server":{"page":%d}}]`, page), `"metadata":{"count":1`+next+`}`
+		if page == 1 {
+			list, metadata = metadata, list // the order of the members does not matter
+		}
+		fmt.Fprintf(w, `{%s,%s}`, list, metadata)
 	})
 	got, _ := readURL(t, base+"/v0.1/servers?limit=7")
 	for i, line := range got {
@@ -72,6 +76,16 @@ func TestFileAtURL(t *testing.T) {
 	})
 	got, _ := readURL(t, strings.Replace(base, "//", "//ada:secret@", 1)+"/server.json#top")
 	if len(got) != 1 || !strings.HasSuffix(got[0], ` {"name":"a"}`) || strings.Contains(got[0], "secret") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestDocumentWithMetadata(t *testing.T) {
+	t.Parallel()
+	base := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"name":"a","metadata":{"nextCursor":"x"}}`)
+	})
+	if got, _ := readURL(t, base+"/v0.1/servers"); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}
 }

@@ -116,6 +116,7 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 		"as many as possible":  {recordsource.MaxServerRecords, `{"name":"a"}`, recordsource.MaxServerRecords},
 		"one more":             {recordsource.MaxServerRecords + 1, `{"name":"a"}`, recordsource.MaxServerRecords},
 		"as large as possible": {64, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
+		"large messages":       {66, `{"server":{},"_meta":{"` + officialKey + `":{"statusMessage":"` + strings.Repeat("a", 1<<20-98) + `"}}}`, 64},
 		"larger":               {66, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +153,23 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 				t.Errorf("next server is %q, %v", next.Name, err)
 			}
 		})
+	}
+}
+
+func TestListShortensErrors(t *testing.T) {
+	t.Parallel()
+	s := newTestSpool(t)
+	text := `{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"` + strings.Repeat("é", 1<<18) + `"}}}`
+	if err := errors.Join(s.add("a", []byte(text)), s.flush()); err != nil {
+		t.Fatal(err)
+	}
+	s.sort()
+	server, err := (&mirrorList{records: s}).Next(t.Context())
+	if err != nil || server.Entries[0].Unreadable == nil {
+		t.Fatalf("Next returned %.200v, %v", server, err)
+	}
+	if got := server.Entries[0].Unreadable.Error(); len(got) > maxProblem+len("…") || !strings.HasPrefix(got, "_meta of the record has an invalid status or time") {
+		t.Errorf("error is %.500q", got)
 	}
 }
 
