@@ -43,11 +43,11 @@ func TestMirrors(t *testing.T) {
 }
 
 func checkFollows(t *testing.T, s *site) {
-	up := upstream.Start(t, records("follow", 3)...)
+	up := upstream.Start(t, records("follow", 5)...)
 	up.Put(upstream.Record{Document: upstream.Document("com.example.other/s", "1.0.0", "Not taken")})
 	s.add(t, "follow", up, "--include", "com.example.follow/*")
 	s.sync(t, "follow")
-	s.wantListed(t, "example.follow", linesOf("follow", 3, "follow")...)
+	s.wantListed(t, "example.follow", linesOf("follow", 5, "follow")...)
 	s.wantListed(t, "example.other")
 	list, err := parsePage(apiclient.Call(t, "GET", s.one.API+"/v0.1/servers?limit=1&search=example.follow", nil))
 	if err != nil {
@@ -58,36 +58,37 @@ func checkFollows(t *testing.T, s *site) {
 	if meta.Origin.URL != up.URL || err != nil || time.Since(at).Abs() > 2*patience || meta.Official.PublishedAt != "2026-01-02T03:04:05.000000Z" || !meta.Official.IsLatest {
 		t.Errorf("the first version has %+v, origin %+v", meta.Official, meta.Origin)
 	}
-	if state := s.state(t, "follow"); state.State != "ok" || state.Servers != 3 || state.LastSuccess == nil || state.FailingSince != nil || state.Reason != "" {
+	if state := s.state(t, "follow"); state.State != "ok" || state.Servers != 5 || state.LastSuccess == nil || state.FailingSince != nil || state.Reason != "" {
 		t.Errorf("mirror list has %+v", state)
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
 		await.Until(t, patience, "the metrics show the mirror", func() bool {
-			return at.Metric("tollgate_mirror_servers", "mirror", "follow") == 3 && at.Metric("tollgate_mirror_last_success_timestamp_seconds", "mirror", "follow") > 1e9
+			return at.Metric("tollgate_mirror_servers", "mirror", "follow") == 5 && at.Metric("tollgate_mirror_last_success_timestamp_seconds", "mirror", "follow") > 1e9
 		})
 	}
 
+	rest := linesOf("follow", 5, "follow")[3:]
 	now := time.Now()
 	up.Put(
 		upstream.Record{Document: upstream.Document(serverOf("follow", 0), "2.0.0", "Newer"), PublishedAt: now, UpdatedAt: now},
 		upstream.Record{Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), UpdatedAt: now},
 		upstream.Record{Document: upstream.Document(serverOf("follow", 2), "1.0.0", "Forecasts"), Status: "deprecated", Message: "use another one", UpdatedAt: now},
 	)
-	if got := s.sync(t, "follow"); got != (summary{Records: 3, Servers: 3, Added: 1, Replaced: 1, Status: 1}) {
+	if got := s.sync(t, "follow"); got != (summary{Records: 3, Servers: 5, Added: 1, Replaced: 1, Status: 1}) {
 		t.Errorf("the second sync: %+v", got)
 	}
 	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow", serverOf("follow", 0)+"@2.0.0 active of follow",
-		serverOf("follow", 1)+"@1.0.0 active of follow", serverOf("follow", 2)+"@1.0.0 deprecated of follow")
+		serverOf("follow", 1)+"@1.0.0 active of follow", serverOf("follow", 2)+"@1.0.0 deprecated of follow", rest[0], rest[1])
 	wantContains(t, string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 1), "latest"), nil).Body), "Another document")
 	wantContains(t, string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 2), "latest"), nil).Body), `"statusMessage":"use another one"`)
 
 	up.Put(upstream.Record{Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), Status: "deleted", UpdatedAt: time.Now()})
 	up.Forget(serverOf("follow", 2))
-	if got := s.sync(t, "follow", "--full"); got.Status != 2 || got.Servers != 1 || !got.Full {
+	if got := s.sync(t, "follow", "--full"); got.Status != 2 || got.Servers != 3 || !got.Full {
 		t.Errorf("the third sync: %+v", got)
 	}
 	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow", serverOf("follow", 0)+"@2.0.0 active of follow",
-		serverOf("follow", 1)+"@1.0.0 deleted of follow", serverOf("follow", 2)+"@1.0.0 deleted of follow")
+		serverOf("follow", 1)+"@1.0.0 deleted of follow", serverOf("follow", 2)+"@1.0.0 deleted of follow", rest[0], rest[1])
 }
 
 // checkServiceReads checks that an instance reads a new mirror without a command.
@@ -183,7 +184,7 @@ func checkHostile(t *testing.T, s *site) {
 	for reason, behaviour := range map[string]upstream.Behaviour{
 		"500":                   {Fault: upstream.Status(http.StatusInternalServerError), OnPage: 2},
 		"404":                   {Fault: upstream.Status(http.StatusNotFound)},
-		"closed the connection": {Fault: upstream.BreakOff(), OnPage: 3},
+		"ends in the middle":    {Fault: upstream.BreakOff(), OnPage: 3},
 		"HTML":                  {Fault: upstream.HTML()},
 		"read before":           {Cursors: upstream.CursorsLoop},
 		"which is not a public": {Fault: upstream.Redirect("http://127.0.0.1:1/v0.1/servers")},
