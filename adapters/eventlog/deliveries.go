@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"sync/atomic"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -8,13 +10,16 @@ import (
 
 // Deliveries logs the attempts to deliver events that fail, without the URL of the webhook. It
 // implements deliver.Reporter.
-type Deliveries struct{ log *logrus.Entry }
+type Deliveries struct {
+	log     *logrus.Entry
+	failing atomic.Bool // the service itself fails, and the log says so
+}
 
 // NewDeliveries returns a Deliveries that writes to log.
-func NewDeliveries(log *logrus.Entry) Deliveries { return Deliveries{log} }
+func NewDeliveries(log *logrus.Entry) *Deliveries { return &Deliveries{log: log} }
 
 // Attempted logs an attempt that failed: as a warning if it was the last one.
-func (d Deliveries) Attempted(tried event.Delivery) {
+func (d *Deliveries) Attempted(tried event.Delivery) {
 	if tried.State == event.Delivered {
 		return
 	}
@@ -29,10 +34,15 @@ func (d Deliveries) Attempted(tried event.Delivery) {
 	}
 }
 
-// Counted logs nothing.
-func (Deliveries) Counted(int, int) {}
+// Counted logs nothing. It shows that the database works.
+func (d *Deliveries) Counted(int, int) { d.failing.Store(false) }
 
-// DeliveryFailed logs an error of the service itself.
-func (d Deliveries) DeliveryFailed(err error) {
-	d.log.WithError(err).Warn("events could not be delivered; the next attempt follows")
+// DeliveryFailed logs an error of the service itself: as a warning if it is the first one since the
+// database worked, because there is one every few seconds while it is away.
+func (d *Deliveries) DeliveryFailed(err error) {
+	level := logrus.WarnLevel
+	if d.failing.Swap(true) {
+		level = logrus.DebugLevel
+	}
+	d.log.WithError(err).Log(level, "events could not be delivered; the next attempt follows")
 }

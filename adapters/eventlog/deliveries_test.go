@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 )
 
-var _ deliver.Reporter = Deliveries{}
+var _ deliver.Reporter = (*Deliveries)(nil)
 
 func TestDeliveries(t *testing.T) {
 	name, err := registry.ParseName("com.example/a")
@@ -30,12 +30,16 @@ func TestDeliveries(t *testing.T) {
 		d.Attempted(tried)
 		d.Counted(3, 4)
 		d.DeliveryFailed(errors.New("no database"))
+		d.DeliveryFailed(errors.New("no database yet"))
+		d.Counted(3, 4)
+		d.DeliveryFailed(errors.New("no database again"))
 	})
 	const fields = ` event=e problem="the receiver answered with the status 500" serverName=com.example/a type=published webhook=w`
 	want := []string{
 		`level=info msg="an event could not be delivered; the next attempt follows" attempt=1` + fields,
 		`level=warning msg="an event could not be delivered and is dead" attempt=2` + fields,
 		`level=warning msg="events could not be delivered; the next attempt follows" error="no database"`,
+		`level=warning msg="events could not be delivered; the next attempt follows" error="no database again"`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

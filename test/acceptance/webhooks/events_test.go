@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ func TestEvents(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "REGISTRY_REVIEW=on")
 		for name, check := range map[string]func(*testing.T, *site){
-			"reviews": checkReviews, "a rule": checkRule, "statuses": checkStatuses, "quarantine": checkQuarantine,
+			"reviews": checkReviews, "a rule": checkRule, "statuses": checkStatuses, "quarantine": checkQuarantine, "many large versions": checkLarge,
 			"import and commands": checkCommandsOfRegistry, "types and patterns": checkWanted, "what does not happen": checkNothing,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -82,6 +83,24 @@ func checkStatuses(t *testing.T, s *site) {
 	if !strings.HasPrefix(string(got[1].event.Data), `{"updatedCount":2,`) {
 		t.Errorf("the data of a server is %s", got[1].event.Data)
 	}
+}
+
+// checkLarge changes versions whose documents have more than 4 MiB together (contract C-52).
+func checkLarge(t *testing.T, s *site) {
+	const name, versions = "com.example.large/one", 7
+	docs := make([]map[string]any, versions)
+	for i := range docs {
+		docs[i] = fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", i))
+		docs[i]["remotes"].([]any)[0].(map[string]any)["headers"] = []any{map[string]any{"name": "X-Text", "description": strings.Repeat("some text ", 80_000)}}
+	}
+	importServers(t, s, docs...)
+	r := newReceiver(t)
+	r.add(s.e, "status", name)
+	send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t, 200)
+	one := send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`).WantStatus(t, 200)
+	got := r.awaitEvents("status one -", "status one 1.0.0")
+	wantBody(t, got[0], "status", name, "", fmt.Sprintf(`{"updatedCount":%d}`, versions))
+	wantBody(t, got[1], "status", name, "1.0.0", string(one.Body))
 }
 
 func checkQuarantine(t *testing.T, s *site) {
