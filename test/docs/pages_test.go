@@ -110,7 +110,7 @@ func (r *pageRunner) copyProject(built string) {
 		r.writeFile(name, string(content), 0o600)
 	}
 	r.writeFile("bin/tollgate", fmt.Sprintf("#!/bin/sh\n"+
-		"if [ \"$1\" = ratelimit ]; then export PORT=%s; else export PORT=%s RATELIMIT_HTTP_PORT=%[1]s; fi\n"+
+		"if [ \"$1\" = ratelimit ]; then export PORT=%s; else export PORT=${PORT-%s} RATELIMIT_HTTP_PORT=%[1]s; fi\n"+
 		"exec %[3]s/tollgate \"$@\"\n", r.ports.json, r.ports.api, built), 0o700)
 	r.writeFile("bin/ratelimit-client", fmt.Sprintf("#!/bin/sh\nexec %s/ratelimit-client -dial_string localhost:%s \"$@\"\n", built, r.ports.grpc), 0o700)
 	// Does the same as `make run`, but does not build.
