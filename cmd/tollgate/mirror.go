@@ -27,7 +27,7 @@ func newMirrorAdd(p process) *cobra.Command {
 			"without --include. They cannot be published or changed here. A server that was\n" +
 			"published here is not taken.\n\n" +
 			"If REGISTRY_REVIEW is on, documents wait for review, unless the mirror is trusted.",
-		Example: "  tollgate mirror add public https://registry.example.com --include 'io.github.acme/*'\n" +
+		Example: "  tollgate mirror add public https://registry.example --include 'io.github.acme/*'\n" +
 			"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
 		Args: cobra.ExactArgs(2),
 	}

@@ -31,6 +31,9 @@ var exampleCommands = map[string]string{
 	"tollgate registry release":  held + "; " + held + " --version 1.0.0",
 	"tollgate methods remove":    "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
 	"tollgate allowlist":         "tollgate view add data",
+	"tollgate mirror diff":       mirrored,
+	"tollgate mirror remove":     mirrored,
+	"tollgate mirror sync":       mirrored,
 	"tollgate view remove":       "tollgate view add data",
 	"tollgate view token add":    partners,
 	"tollgate view token list":   partners,
@@ -53,6 +56,8 @@ const (
 	held = "tollgate registry quarantine com.example/weather --reason 'it sends mail'"
 
 	partners = "tollgate view add partners --access token"
+
+	mirrored = "tollgate mirror add public https://registry.example"
 )
 
 // exampleServices are the commands that call a service. Each line of their examples gets a running
@@ -233,7 +238,7 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 		x.startService(t)
 	}
 	if before := exampleCommands[name]; before != "" {
-		x.runShell(t, before)
+		x.runShell(t, strings.NewReplacer(e.replacements...).Replace(before))
 	}
 	x.runLine(t)
 }
