@@ -37,6 +37,26 @@ func (r *Recorder) RecordChanges(ctx context.Context, changes ...authority.Chang
 	return r.trail.Record(ctx, entries...)
 }
 
+// describeMirror returns the details of a change of a mirror, or by one.
+func describeMirror(c authority.Change) map[string]any {
+	switch c := c.(type) {
+	case authority.MirrorChange:
+		if c.Given {
+			return map[string]any{"action": "mirror_add", "mirror": string(c.Mirror), "url": c.URL}
+		}
+		return map[string]any{"action": "mirror_remove", "mirror": string(c.Mirror), "url": c.URL, "purged": c.Purged}
+	case authority.MirroredVersion:
+		details := map[string]any{
+			"action": "mirror_" + c.Change, "mirror": string(c.Mirror), "serverName": c.ServerName, "version": c.Version,
+		}
+		if c.Review != "" {
+			details["review"] = string(c.Review)
+		}
+		return details
+	}
+	return nil
+}
+
 // describeChange returns the type and the details of the event for a change. The details are nil if
 // the type of the change is unknown.
 func describeChange(c authority.Change) (auth.EventType, map[string]any) {
@@ -81,22 +101,8 @@ func describeChange(c authority.Change) (auth.EventType, map[string]any) {
 			details["event"] = string(c.Event)
 		}
 		return auth.RegistryChange, details
-	case authority.MirrorChange:
-		details := map[string]any{"action": "mirror_remove", "mirror": string(c.Mirror), "url": c.URL}
-		if c.Given {
-			details["action"] = "mirror_add"
-		} else {
-			details["purged"] = c.Purged
-		}
-		return auth.RegistryChange, details
-	case authority.MirroredVersion:
-		details := map[string]any{
-			"action": "mirror_" + c.Change, "mirror": string(c.Mirror), "serverName": c.ServerName, "version": c.Version,
-		}
-		if c.Review != "" {
-			details["review"] = string(c.Review)
-		}
-		return auth.RegistryChange, details
+	case authority.MirrorChange, authority.MirroredVersion:
+		return auth.RegistryChange, describeMirror(c)
 	case authority.ImportedVersion:
 		return auth.RegistryChange, map[string]any{"action": "import", "serverName": c.ServerName, "version": c.Version}
 	case authority.QuarantineChange:

@@ -83,6 +83,22 @@ func TestRecordChanges(t *testing.T) {
 			map[string]any{"action": "view_token_add", "view": "team", "token": "acme"},
 		},
 		{
+			authority.MirrorChange{Given: true, Mirror: "corp", URL: "https://example.com"}, auth.RegistryChange,
+			map[string]any{"action": "mirror_add", "mirror": "corp", "url": "https://example.com"},
+		},
+		{
+			authority.MirrorChange{Mirror: "corp", URL: "https://example.com", Purged: true}, auth.RegistryChange,
+			map[string]any{"action": "mirror_remove", "mirror": "corp", "url": "https://example.com", "purged": true},
+		},
+		{
+			authority.MirroredVersion{Mirror: "corp", ServerName: "com.example/a", Version: "1.0.0", Change: "added"}, auth.RegistryChange,
+			map[string]any{"action": "mirror_added", "mirror": "corp", "serverName": "com.example/a", "version": "1.0.0"},
+		},
+		{
+			authority.MirroredVersion{Mirror: "corp", ServerName: "com.example/a", Version: "1.0.0", Change: "submitted", Review: "r"}, auth.RegistryChange,
+			map[string]any{"action": "mirror_submitted", "mirror": "corp", "serverName": "com.example/a", "version": "1.0.0", "review": "r"},
+		},
+		{
 			authority.WebhookChange{Action: "webhook_add", Webhook: "w", Host: "example.com"}, auth.RegistryChange,
 			map[string]any{"action": "webhook_add", "webhook": "w", "host": "example.com"},
 		},

@@ -1,5 +1,5 @@
 // Package mirror has the rules of mirrors, by which a registry takes over servers of another one
-// (contract C-60 to C-68): which servers a mirror takes, when it reads the other registry, which of
+// (contract C-60 to C-70): which servers a mirror takes, when it reads the other registry, which of
 // its versions have changed, and when its list is too short to be believed. It does no I/O.
 package mirror
 

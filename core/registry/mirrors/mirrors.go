@@ -1,5 +1,5 @@
 // Package mirrors holds the use cases of mirrors: operators add and remove them, and instances take
-// over what other registries list (contract C-60 to C-68). Package mirror has the rules, package
+// over what other registries list (contract C-60 to C-70). Package mirror has the rules, package
 // registry those of the versions.
 package mirrors
 

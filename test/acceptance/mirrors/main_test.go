@@ -1,4 +1,4 @@
-// Package mirrors tests how a registry takes over the servers of another one (contract C-60 to C-69).
+// Package mirrors tests how a registry takes over the servers of another one (contract C-60 to C-70).
 package mirrors
 
 import (
