@@ -118,7 +118,7 @@ func TestRecordChanges(t *testing.T) {
 	if err := recorder.RecordChanges(t.Context(), changes...); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
+	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 50})
 	if err != nil || len(events) != len(cases) {
 		t.Fatalf("got the events %+v and the error %v, want %d events", events, err, len(cases))
 	}
