@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
+	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
 // documentedMetric is a row of docs/metrics.md.
@@ -54,15 +57,16 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	return all
 }
 
-// allMetricsSettings returns settings that enable the parts with optional metrics: TLS, and checks
-// of packages.
-func allMetricsSettings(t *testing.T, e *fixture.Environment) []string {
+// startWithAllMetrics starts a service with the parts that have optional metrics: TLS, checks of
+// packages, and a mirror.
+func startWithAllMetrics(t *testing.T, e *fixture.Environment) *fixture.Service {
 	t.Helper()
 	files := fixture.NewTLSFiles(e.Dir)
 	files.Write(t, testcert.NewAuthority(t))
-	return []string{
-		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + files.Cert, "GRPC_SERVER_TLS_KEY=" + files.Key, "PACKAGE_CHECKS=enforce",
-	}
+	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+files.Cert, "GRPC_SERVER_TLS_KEY="+files.Key, "PACKAGE_CHECKS=enforce")
+	e.RunCommand(t, "", "mirror", "add", "other", upstream.Start(t).URL)
+	await.Until(t, time.Minute, "the gauges of the mirror", func() bool { return s.ReadMetrics()["tollgate_mirror_failing"] != nil })
+	return s
 }
 
 // TestMetricsAreDocumented compares /metrics of a service without traffic with docs/metrics.md:
@@ -70,7 +74,7 @@ func allMetricsSettings(t *testing.T, e *fixture.Environment) []string {
 // documented.
 func TestMetricsAreDocumented(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		live, documented := e.Start(t, allMetricsSettings(t, e)...).ReadMetrics(), documentedMetrics(t)
+		live, documented := startWithAllMetrics(t, e).ReadMetrics(), documentedMetrics(t)
 		for _, name := range slices.Sorted(maps.Keys(documented)) {
 			family, want := live[name], documented[name]
 			if family == nil {

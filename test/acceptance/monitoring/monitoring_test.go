@@ -16,7 +16,7 @@ import (
 func TestDashboardsAndAlerts(t *testing.T) {
 	expressions := documentedExpressions(t)
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, allMetricsSettings(t, e)...)
+		s := startWithAllMetrics(t, e)
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 		shown := monitoring.SeriesOf(s.ReadMetrics())
 		for _, x := range expressions {

@@ -251,7 +251,7 @@ func checkNoSecrets(t *testing.T, s *site, r *receiver) {
 			t.Errorf("the logs do not have %q", word)
 		}
 	}
-	for _, secret := range []string{r.secret, secretPath, "4712"} {
+	for _, secret := range []string{r.secret, secretPath, secretKey} {
 		if strings.Contains(logs, secret) {
 			t.Errorf("a log has %q", secret)
 		}

@@ -23,8 +23,11 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// secretPath is the path of all receivers. It must be in no log.
-const secretPath = "/hook-path-4711"
+// secretPath and secretKey are in the URLs of all receivers. They must be in no log.
+const (
+	secretPath = "/hook-path-4711"
+	secretKey  = "hook-key-4712"
+)
 
 // received is a request that a receiver got.
 type received struct {
@@ -107,7 +110,7 @@ func (r *receiver) stop() {
 	r.server.Close()
 }
 
-func (r *receiver) url() string { return "http://" + r.address + secretPath + "?key=4712" }
+func (r *receiver) url() string { return "http://" + r.address + secretPath + "?key=" + secretKey }
 
 // setAnswer sets the status of the responses to an event by the number of the attempt, from 1 on.
 func (r *receiver) setAnswer(answer func(e event, attempt int) int) {
@@ -171,7 +174,7 @@ func (r *receiver) check(q *http.Request, body []byte) string {
 	if hex.EncodeToString(mac.Sum(nil)) != parts[2] {
 		return "the signature is wrong"
 	}
-	if q.Method != http.MethodPost || q.RequestURI != secretPath+"?key=4712" || q.Header.Get("Content-Type") != "application/json" || q.UserAgent() != "tollgate" {
+	if q.Method != http.MethodPost || q.RequestURI != secretPath+"?key="+secretKey || q.Header.Get("Content-Type") != "application/json" || q.UserAgent() != "tollgate" {
 		return fmt.Sprintf("%s %s with %v", q.Method, q.RequestURI, q.Header)
 	}
 	return ""
