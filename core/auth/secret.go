@@ -22,6 +22,9 @@ type RefreshSecret string
 // placeholder.
 type DeviceSecret string
 
+// CookieSecret is the value of a session cookie in clear: opaque, 256 bits. It prints as a placeholder.
+type CookieSecret string
+
 // OTP is a one-time code in clear. It prints as a placeholder.
 type OTP string
 
@@ -33,6 +36,9 @@ func (RefreshSecret) String() string { return "[refresh token]" }
 
 // String returns a placeholder.
 func (DeviceSecret) String() string { return "[device token]" }
+
+// String returns a placeholder.
+func (CookieSecret) String() string { return "[session cookie]" }
 
 // String returns a placeholder.
 func (OTP) String() string { return "[code]" }
@@ -47,16 +53,19 @@ func (s RefreshSecret) GoString() string { return s.String() }
 func (s DeviceSecret) GoString() string { return s.String() }
 
 // GoString returns a placeholder.
+func (s CookieSecret) GoString() string { return s.String() }
+
+// GoString returns a placeholder.
 func (o OTP) GoString() string { return o.String() }
 
 // NewSecret returns an opaque token of 256 random bits: base64url without padding, 43 characters.
-func NewSecret[S RefreshSecret | DeviceSecret](random [32]byte) S {
+func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret](random [32]byte) S {
 	return S(base64.RawURLEncoding.EncodeToString(random[:]))
 }
 
 // HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
 // random bits.
-func HashSecret[S RefreshSecret | DeviceSecret](s S) TokenHash { return sha256.Sum256([]byte(s)) }
+func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret](s S) TokenHash { return sha256.Sum256([]byte(s)) }
 
 // minRootSecret is the least length of a root secret in bytes.
 const minRootSecret = 32

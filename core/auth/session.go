@@ -76,6 +76,15 @@ type RefreshToken struct {
 	SpentAt   time.Time // zero while it is valid
 }
 
+// SessionCookie names a session in a browser. It is stored as a hash. It is good while the session is
+// active and has the trust level for which the cookie was issued.
+type SessionCookie struct {
+	Hash       TokenHash
+	SessionID  SessionID
+	TrustLevel TrustLevel
+	IssuedAt   time.Time
+}
+
 // Device is what a person signs in from.
 type Device struct {
 	ID            DeviceID

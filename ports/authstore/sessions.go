@@ -68,3 +68,16 @@ type RefreshTokens interface {
 	// and returns how many it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }
+
+// SessionCookies stores the hashes of session cookies: at most one for each session. A cookie is
+// deleted together with its session.
+type SessionCookies interface {
+	// Add stores the cookie of a session. It returns fault.Conflict when the session has one.
+	Add(ctx context.Context, c auth.SessionCookie) error
+	// Find returns the cookie with the hash, or fault.NotFound.
+	Find(ctx context.Context, hash auth.TokenHash) (auth.SessionCookie, error)
+	// Replace stores a cookie in place of the one with the hash, of the same session. Of concurrent
+	// calls with one hash exactly one succeeds; the others, and all later calls, return
+	// fault.NotFound.
+	Replace(ctx context.Context, hash auth.TokenHash, by auth.SessionCookie) error
+}

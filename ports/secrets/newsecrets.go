@@ -10,7 +10,7 @@ func NewUUID[ID ~string](s Entropy) ID {
 }
 
 // NewSecret returns a new opaque token.
-func NewSecret[S auth.RefreshSecret | auth.DeviceSecret](s Entropy) S {
+func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret](s Entropy) S {
 	var random [32]byte
 	s.Fill(random[:])
 	return auth.NewSecret[S](random)

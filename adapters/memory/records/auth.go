@@ -16,6 +16,7 @@ type authTables struct {
 	deviceTokens  map[auth.TokenHash]auth.DeviceToken
 	sessions      map[auth.SessionID]auth.Session
 	refreshTokens map[auth.TokenHash]auth.RefreshToken
+	cookies       map[auth.TokenHash]auth.SessionCookie
 	challenges    map[auth.ChallengeID]auth.Challenge
 	events        map[auth.EventID]storedEvent
 	lockouts      map[auth.LockoutKey]auth.Lockout
@@ -31,6 +32,7 @@ func newAuthTables() authTables {
 		deviceTokens:  map[auth.TokenHash]auth.DeviceToken{},
 		sessions:      map[auth.SessionID]auth.Session{},
 		refreshTokens: map[auth.TokenHash]auth.RefreshToken{},
+		cookies:       map[auth.TokenHash]auth.SessionCookie{},
 		challenges:    map[auth.ChallengeID]auth.Challenge{},
 		events:        map[auth.EventID]storedEvent{},
 		lockouts:      map[auth.LockoutKey]auth.Lockout{},
@@ -46,6 +48,7 @@ func (t authTables) clone() authTables {
 		deviceTokens:  maps.Clone(t.deviceTokens),
 		sessions:      maps.Clone(t.sessions),
 		refreshTokens: maps.Clone(t.refreshTokens),
+		cookies:       maps.Clone(t.cookies),
 		challenges:    maps.Clone(t.challenges),
 		events:        maps.Clone(t.events),
 		lockouts:      maps.Clone(t.lockouts),

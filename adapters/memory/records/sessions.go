@@ -149,6 +149,7 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, 
 		n = deleteRows(t.auth.sessions, func(session auth.Session) bool { return session.ExpiresAt.Before(truncateToMicroseconds(before)) })
 		gone := func(id auth.SessionID) bool { _, kept := t.auth.sessions[id]; return !kept }
 		deleteRows(t.auth.refreshTokens, func(r auth.RefreshToken) bool { return gone(r.SessionID) })
+		deleteRows(t.auth.cookies, func(c auth.SessionCookie) bool { return gone(c.SessionID) })
 		deleteRows(t.auth.challenges, func(c auth.Challenge) bool { return gone(c.SessionID) })
 		return nil
 	})

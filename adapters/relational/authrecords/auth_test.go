@@ -29,7 +29,7 @@ func openStores(db *relationaltest.Database) authstoretest.Stores {
 	return authstoretest.Stores{
 		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB), DeviceTokens: authrecords.NewDeviceTokens(db.DB),
 		Sessions: authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
-		Challenges: authrecords.NewChallenges(db.DB), PendingLogins: authrecords.NewPendingLogins(db.DB),
+		Cookies: authrecords.NewSessionCookies(db.DB), Challenges: authrecords.NewChallenges(db.DB), PendingLogins: authrecords.NewPendingLogins(db.DB),
 		Lockouts: authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB), Keys: authrecords.NewKeyring(db.DB), Runner: db.DB,
 	}
 }

@@ -19,6 +19,7 @@ var Set = wire.NewSet(
 	wire.Bind(new(authstore.SessionHistory), new(*Sessions)), wire.Bind(new(authstore.SessionLevels), new(*Sessions)),
 	wire.Bind(new(authstore.SessionRetention), new(*Sessions)),
 	NewRefreshTokens, wire.Bind(new(authstore.RefreshTokens), new(*RefreshTokens)),
+	NewSessionCookies, wire.Bind(new(authstore.SessionCookies), new(*SessionCookies)),
 	NewDevices, wire.Bind(new(authstore.Devices), new(*Devices)),
 	NewDeviceTokens, wire.Bind(new(authstore.DeviceTokens), new(*DeviceTokens)),
 	NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*PendingLogins)),

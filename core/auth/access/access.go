@@ -65,18 +65,27 @@ func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, e
 	if claims.Publisher != nil {
 		return Identity{Publisher: claims.Publisher}, nil
 	}
-	now := c.clock.Now()
-	s, err := c.findSession(ctx, claims.SessionID)
+	s, err := c.CheckSession(ctx, claims.SessionID)
+	if err == nil && s.UserID != claims.UserID {
+		err = errEnded()
+	}
 	if err != nil {
 		return Identity{}, err
 	}
-	if s.UserID != claims.UserID {
-		return Identity{}, errEnded()
-	}
-	if err := checkActive(&s, now); err != nil {
-		return Identity{}, err
-	}
 	return Identity{Session: s}, nil
+}
+
+// CheckSession returns a session that is active. The errors are those of Check.
+func (c *Checker) CheckSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	now := c.clock.Now()
+	s, err := c.findSession(ctx, id)
+	if err == nil {
+		err = checkActive(&s, now)
+	}
+	if err != nil {
+		return auth.Session{}, err
+	}
+	return s, nil
 }
 
 // findSession returns a session from the cache, or reads it. If several checks miss the cache at

@@ -17,6 +17,7 @@ type Stores struct {
 	DeviceTokens  authstore.DeviceTokens
 	Sessions      Sessions
 	RefreshTokens authstore.RefreshTokens
+	Cookies       authstore.SessionCookies
 	Challenges    authstore.Challenges
 	PendingLogins authstore.PendingLogins
 	Lockouts      authstore.Lockouts
@@ -37,7 +38,7 @@ type Sessions interface {
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	for name, suite := range map[string]func(t *testing.T, open func(t *testing.T) Stores){
-		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "challenges": runChallenges,
+		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies, "challenges": runChallenges,
 		"pending logins": runPendingLogins, "lockouts": runLockouts, "audit log": RunAuditLog, "keys": runKeys,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })

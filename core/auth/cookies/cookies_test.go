@@ -1,0 +1,229 @@
+package cookies_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+const (
+	user auth.UserID    = "11111111-2222-4333-8444-555555555555"
+	id   auth.SessionID = "33333333-2222-4333-8444-555555555555"
+
+	day = 24 * time.Hour
+)
+
+// tokens signs a token as the ID of its session.
+type tokens struct{ signed []secrets.TokenClaims }
+
+func (s *tokens) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+	s.signed = append(s.signed, c)
+	return auth.AccessToken(c.SessionID), nil
+}
+
+func (*tokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+	return secrets.TokenClaims{UserID: user, SessionID: auth.SessionID(t)}, nil
+}
+
+// entropy is different in each call.
+type entropy struct{ next byte }
+
+func (e *entropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
+}
+
+// fixture is a session of a week, and two instances.
+type fixture struct {
+	one, other *cookies.Service
+	sessions   *records.Sessions
+	tokens     *tokens
+	clock      *clocktest.Manual
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	db := records.New()
+	fx := &fixture{sessions: records.NewSessions(db), tokens: &tokens{}, clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
+	random := &entropy{}
+	open := func() *cookies.Service {
+		cache := memory.NewSessions(fx.clock, memory.Config{})
+		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
+			Cookies: records.NewSessionCookies(db), Sessions: fx.sessions, Access: access.NewChecker(fx.tokens, fx.sessions, cache, fx.clock),
+			Cache: cache, Tokens: fx.tokens, Clock: fx.clock, Entropy: random,
+		})
+	}
+	fx.one, fx.other = open(), open()
+	if err := records.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := records.NewDevices(db).Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	now := fx.clock.Now()
+	err := fx.sessions.Create(t.Context(), auth.Session{
+		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: now, LastActivity: now,
+		ExpiresAt: now.Add(7 * day), MaxExpiresAt: now.Add(30 * day),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fx
+}
+
+func (fx *fixture) issue(t *testing.T) auth.CookieSecret {
+	t.Helper()
+	secret, err := fx.one.Issue(t.Context(), id, auth.Unverified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func (fx *fixture) change(t *testing.T, change func(*auth.Session)) {
+	t.Helper()
+	if err := fx.sessions.Update(t.Context(), id, func(s *auth.Session) error { change(s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantGood(t *testing.T, s *cookies.Service, secret auth.CookieSecret, level auth.TrustLevel) {
+	t.Helper()
+	if session, err := s.Check(t.Context(), secret); err != nil || session.ID != id || session.TrustLevel != level {
+		t.Errorf("Check = %+v, %v", session, err)
+	}
+}
+
+func wantRefused(t *testing.T, s *cookies.Service, secret auth.CookieSecret) {
+	t.Helper()
+	if session, err := s.Check(t.Context(), secret); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("Check = %+v, %v, want fault.Unauthenticated", session, err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	secret := fx.issue(t)
+	if len(secret) != 43 {
+		t.Errorf("the secret has %d characters", len(secret))
+	}
+	wantGood(t, fx.one, secret, auth.Unverified)
+	wantGood(t, fx.other, secret, auth.Unverified)
+	for _, wrong := range []auth.CookieSecret{"", "x", secret[:42], secret + "x", auth.CookieSecret(id)} {
+		wantRefused(t, fx.one, wrong)
+	}
+	if _, err := fx.one.Issue(t.Context(), id, auth.Unverified); !fault.Is(err, fault.Conflict) {
+		t.Errorf("Issue of a second cookie returned %v", err)
+	}
+}
+
+func TestCookieEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*auth.Session, time.Time){
+		"signed out": func(s *auth.Session, now time.Time) { s.EndedAt, s.EndReason = now, auth.EndSignOut },
+		"expired":    func(s *auth.Session, now time.Time) { s.ExpiresAt = now },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fx := newFixture(t)
+			secret := fx.issue(t)
+			wantGood(t, fx.other, secret, auth.Unverified)
+			fx.change(t, func(s *auth.Session) { end(s, fx.clock.Now()) })
+			fx.clock.Advance(time.Second)
+			wantRefused(t, fx.other, secret)
+			if _, err := fx.other.Rotate(t.Context(), secret); !fault.Is(err, fault.Unauthenticated) {
+				t.Errorf("Rotate returned %v", err)
+			}
+		})
+	}
+}
+
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	old := fx.issue(t)
+	wantGood(t, fx.other, old, auth.Unverified) // which keeps a copy of the session
+	fx.change(t, func(s *auth.Session) { s.TrustLevel = auth.FullTrust })
+	next, err := fx.one.Rotate(t.Context(), old)
+	if err != nil || next == old {
+		t.Fatalf("Rotate returned %v", err)
+	}
+	wantGood(t, fx.other, next, auth.FullTrust) // at once, although its copy is older
+	wantGood(t, fx.one, next, auth.FullTrust)
+	wantRefused(t, fx.one, old)
+	wantRefused(t, fx.other, old)
+	if _, err := fx.one.Rotate(t.Context(), old); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a second Rotate returned %v", err)
+	}
+	if _, err := fx.one.Rotate(t.Context(), ""); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("Rotate of no cookie returned %v", err)
+	}
+}
+
+func TestChangeOfTrustEndsTheCookie(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	secret := fx.issue(t)
+	fx.change(t, func(s *auth.Session) { s.TrustLevel = auth.FullTrust })
+	fx.clock.Advance(time.Second)
+	wantRefused(t, fx.one, secret)
+	wantRefused(t, fx.one, secret)
+}
+
+func TestUseExtendsTheSession(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	secret, began := fx.issue(t), fx.clock.Now()
+	expiry := func() time.Time {
+		s, err := fx.sessions.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.ExpiresAt
+	}
+	for _, step := range []struct{ after, want time.Duration }{
+		{59 * time.Minute, 7 * day},      // too soon
+		{time.Minute, 7*day + time.Hour}, // an hour after the sign-in
+		{6 * day, 13*day + time.Hour},    //
+		{6 * day, 19*day + time.Hour},    //
+		{6 * day, 25*day + time.Hour},    //
+		{6 * day, 30 * day},              // never later than this
+		{6*day - 2*time.Hour, 30 * day},  //
+	} {
+		fx.clock.Advance(step.after)
+		wantGood(t, fx.one, secret, auth.Unverified)
+		if got := expiry().Sub(began); got != step.want {
+			t.Errorf("at %v the session expires after %v, want %v", fx.clock.Now().Sub(began), got, step.want)
+		}
+	}
+	fx.clock.Advance(2 * time.Hour)
+	wantRefused(t, fx.one, secret)
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	session, err := fx.one.Check(t.Context(), fx.issue(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token, err := fx.one.Token(t.Context(), session); token != string(id) || err != nil {
+		t.Errorf("Token = %q, %v", token, err)
+	}
+	c := fx.tokens.signed[0]
+	if c.UserID != user || c.SessionID != id || c.ID == "" || !c.IssuedAt.Equal(fx.clock.Now()) || c.ExpiresAt.Sub(c.IssuedAt) != time.Minute {
+		t.Errorf("the claims are %+v", c)
+	}
+}
