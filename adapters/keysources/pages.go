@@ -138,6 +138,9 @@ func (p *Pages) fetch(ctx context.Context, d publisher.Domain) ([]string, error)
 		return nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
+	if err == nil {
+		err = ctx.Err() // a server that notices the deadline first may end a page that is not complete
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the page: %w", err)
