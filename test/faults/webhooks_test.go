@@ -16,9 +16,11 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// eventReceiver accepts every event, and calls disturb once, before it answers the one with a number.
+// eventReceiver accepts every event from when all are stored, and calls disturb once, before it answers
+// the one with a number.
 type eventReceiver struct {
 	t       *testing.T
+	stored  chan struct{} // closed when all events are stored
 	disturb func()
 	at      int
 
@@ -32,6 +34,11 @@ func (r *eventReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	var e struct{ ID, ServerName string }
 	if err := json.NewDecoder(q.Body).Decode(&e); err != nil {
 		r.t.Errorf("an event cannot be read: %v", err)
+	}
+	select {
+	case <-r.stored:
+	case <-q.Context().Done():
+		return // the event comes again
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock() // the requests wait while the disturbance is made
@@ -69,7 +76,7 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			on := server{p, newBreakableProxy(t, p.Address)}
 			address := p.URL(on.wire.address())
 			away := make(chan struct{})
-			r := &eventReceiver{t: t, at: 10, accepted: map[string]int{}, events: map[string]bool{}, disturb: func() {
+			r := &eventReceiver{t: t, stored: make(chan struct{}), at: 10, accepted: map[string]int{}, events: map[string]bool{}, disturb: func() {
 				if err := c.away(on); err != nil {
 					t.Error(err)
 				}
@@ -80,6 +87,7 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			one, other := startService(t, "DATABASE_URL="+address), startService(t, "DATABASE_URL="+address)
 			runCommand(t, address, "webhook", "add", receiver.URL, "--events", "published")
 			importServers(t, address, 0, servers)
+			close(r.stored)
 			<-away
 			await.Until(t, patience, "an error in a log", func() bool {
 				return strings.Contains(one.Log()+other.Log(), "events could not be delivered")
