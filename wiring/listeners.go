@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
@@ -67,6 +68,8 @@ type apiParts struct {
 	Mirrors    *mirrors.Runner
 	Registry   *registryapi.API
 	Auth       *authapi.API
+	Console    *console.Console
+	Pages      settings.Console
 	Methods    *methodsapi.API
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
@@ -220,6 +223,9 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	}
 	if parts.Methods {
 		list = append(list, a.Methods)
+	}
+	if parts.Console && a.Pages.On() {
+		list = append(list, a.Console)
 	}
 	return list
 }

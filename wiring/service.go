@@ -16,6 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console"
+	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -27,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -46,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/core/registry/views"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -83,6 +88,7 @@ var serviceSet = wire.NewSet(
 	deliverySet,  // events and their delivery to webhooks
 	mirrorSet,    // reads of other registries
 	methodsSet,   // the methods listing
+	consoleSet,   // the pages for people
 	retentionSet, // the removal of old records
 
 	wire.Struct(new(rateLimitParts), "*"), wire.Struct(new(apiParts), "*"), newService,
@@ -92,7 +98,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
-		"IDTokens", "Webhooks", "Auth", "Retention",
+		"IDTokens", "Webhooks", "Console", "Auth", "Retention",
 		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -194,6 +200,32 @@ var mirrorsSet = wire.NewSet(
 
 // methodsSet provides the methods listing.
 var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)))
+
+// consoleSet provides the pages of the console.
+var consoleSet = wire.NewSet(
+	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, wire.Struct(new(cookies.Ports), "*"),
+)
+
+// consolePorts are the use cases that the pages call.
+type consolePorts struct {
+	Servers  *browse.Browser
+	Cookies  *cookies.Service
+	Accounts authstore.Accounts
+	SignIn   *prometheus.SignIn
+	StepUp   *stepup.Service
+	Trail    *audit.Trail
+}
+
+func newConsole(parts settings.Parts, p consolePorts) *console.Console {
+	ports := console.Ports{Servers: p.Servers}
+	if parts.Auth {
+		ports.Auth = &console.AuthPorts{
+			Site:   site.Ports{Cookies: p.Cookies, Accounts: p.Accounts},
+			SignIn: consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
+		}
+	}
+	return console.New(ports)
+}
 
 // retentionSet provides the removal of old records.
 var retentionSet = wire.NewSet(

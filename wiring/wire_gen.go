@@ -37,6 +37,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -739,6 +740,28 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Keys:        issuer,
 	}
 	authapiAPI := authapi.New(useCases)
+	cookiesConfig := settings.CookiesConfig(auth)
+	sessionCookies := authrecords.NewSessionCookies(db)
+	cookiesPorts := cookies.Ports{
+		Cookies:  sessionCookies,
+		Sessions: sessions,
+		Access:   accessChecker,
+		Cache:    cache,
+		Tokens:   issuer,
+		Clock:    clock,
+		Entropy:  entropy,
+	}
+	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
+	wiringConsolePorts := consolePorts{
+		Servers:  browser,
+		Cookies:  cookiesService,
+		Accounts: accounts,
+		SignIn:   signIn,
+		StepUp:   stepupService,
+		Trail:    trail,
+	}
+	console := newConsole(parts, wiringConsolePorts)
+	settingsConsole := s.Console
 	methodsapiConfig := s.Methods
 	methods := methodrecords.NewMethods(db)
 	counter := newUsageCounter(wiringApiStore, clock, rateLimit)
@@ -774,6 +797,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrors:    mirrorsRunner,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
+		Console:    console,
+		Pages:      settingsConsole,
 		Methods:    methodsapiAPI,
 		Throttle:   throttle,
 		Clock:      clock,

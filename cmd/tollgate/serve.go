@@ -26,8 +26,8 @@ func newServe(p process) *cobra.Command {
 			"  tollgate serve --only ratelimit",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit")
-	completeValues(c, "only", "registry", "auth", "methods", "ratelimit")
+	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit, console")
+	completeValues(c, "only", "registry", "auth", "methods", "ratelimit", "console")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		parts, err := settings.ParseParts(only)
 		if err != nil {

@@ -13,6 +13,7 @@ const (
 	authPart      = "auth"
 	methodsPart   = "methods"
 	ratelimitPart = "ratelimit"
+	consolePart   = "console"
 	apiPart       = "api"
 )
 
@@ -22,11 +23,12 @@ type Parts struct {
 	Auth      bool
 	Methods   bool
 	RateLimit bool
+	Console   bool // it needs the registry; without authentication it is the catalogue alone
 }
 
 // ParseParts returns the parts with the given names. No names mean all parts.
 func ParseParts(names []string) (Parts, error) {
-	all := []string{registryPart, authPart, methodsPart, ratelimitPart}
+	all := []string{registryPart, authPart, methodsPart, ratelimitPart, consolePart}
 	if len(names) == 0 {
 		names = all
 	}
@@ -35,11 +37,15 @@ func ParseParts(names []string) (Parts, error) {
 			return Parts{}, fmt.Errorf("--only: unknown part %q; the parts are %s", name, strings.Join(all, ", "))
 		}
 	}
+	if slices.Contains(names, consolePart) && !slices.Contains(names, registryPart) {
+		return Parts{}, fmt.Errorf("--only: the part %s needs the part %s", consolePart, registryPart)
+	}
 	return Parts{
 		Registry:  slices.Contains(names, registryPart),
 		Auth:      slices.Contains(names, authPart),
 		Methods:   slices.Contains(names, methodsPart),
 		RateLimit: slices.Contains(names, ratelimitPart),
+		Console:   slices.Contains(names, consolePart),
 	}, nil
 }
 

@@ -39,7 +39,7 @@ import (
 
 // Settings holds the settings of all parts of the service. The tag part is the section of the
 // reference that lists a group. The tag readBy of a group or a field names the parts that read it:
-// registry, auth, methods, ratelimit, or api for any of the first three. The variables are read
+// registry, auth, methods, ratelimit, console, or api for any but ratelimit. The variables are read
 // only if one of these parts runs. Without the tag they are always read.
 type Settings struct {
 	Service      Service                   `part:"Service"`
@@ -54,6 +54,7 @@ type Settings struct {
 	DomainKeys   keysources.Config         `part:"Publishers" readBy:"registry"`
 	IDTokens     oidc.Config               `part:"Publishers" readBy:"registry"`
 	Webhooks     Webhooks                  `part:"Webhooks" readBy:"registry"`
+	Console      Console                   `part:"Console" readBy:"console"`
 	Auth         Auth                      `part:"Authentication" readBy:"auth"`
 	Retention    Retention                 `part:"Retention" readBy:"api"`
 	Places       maxmind.Config            `part:"Signals of risk" readBy:"auth"`

@@ -22,11 +22,13 @@ func Encode(l allowlist.List) ([]byte, error) {
 }
 
 // encode returns JSON that a person can read and edit.
-func encode(content any) ([]byte, error) {
+func encode(content any) ([]byte, error) { return encodeIndented(content, "  ") }
+
+func encodeIndented(content any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent("", indent)
 	if err := e.Encode(content); err != nil {
 		return nil, fmt.Errorf("encode the settings of a client: %w", err)
 	}

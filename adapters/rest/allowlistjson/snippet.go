@@ -1,6 +1,13 @@
 package allowlistjson
 
-import "github.com/tollgate-dev/tollgate/core/registry/allowlist"
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+)
 
 // EncodeSnippet returns what a user adds to the configuration of a client.
 func EncodeSnippet(s allowlist.Snippet) ([]byte, error) {
@@ -69,4 +76,33 @@ func newInputs(inputs []allowlist.Input) []promptInput {
 		all = append(all, promptInput{"promptString", in.ID, in.Description, in.Secret})
 	}
 	return all
+}
+
+// InstallLink returns the link that installs the server in the client by a click; empty for a client
+// without such links. VS Code has vscode:mcp/install, Cursor its deep links.
+func InstallLink(s allowlist.Snippet) (string, error) {
+	d := s.Definition
+	switch s.Client {
+	case allowlist.ClientVSCode:
+		config, err := encodeIndented(vscodeLink{d.Name, newInputs(s.Inputs), newClientServer(d, true)}, "")
+		return "vscode:mcp/install?" + escapeComponent(bytes.TrimSpace(config)), err
+	case allowlist.ClientCursor:
+		config, err := encodeIndented(newClientServer(d, false), "")
+		coded := base64.StdEncoding.EncodeToString(bytes.TrimSpace(config))
+		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + escapeComponent([]byte(d.Name)) + "&config=" + escapeComponent([]byte(coded)), err
+	}
+	return "", nil
+}
+
+// escapeComponent escapes a text as encodeURIComponent of JavaScript does: a space is %20 and not "+",
+// which clients would keep.
+func escapeComponent(text []byte) string {
+	return strings.ReplaceAll(url.QueryEscape(string(text)), "+", "%20")
+}
+
+// vscodeLink is the configuration of a server in a link for VS Code.
+type vscodeLink struct {
+	Name   string        `json:"name"`
+	Inputs []promptInput `json:"inputs,omitempty"`
+	clientServer
 }

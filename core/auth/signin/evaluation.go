@@ -1,6 +1,8 @@
 package signin
 
 import (
+	"slices"
+
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
@@ -31,4 +33,35 @@ func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 		details["network"] = map[string]any{"asn": n.ASN, "organisation": n.Organisation}
 	}
 	return details
+}
+
+// Reason is why a sign-in got points: a part of its risk score, in words.
+type Reason struct {
+	Points int
+	Text   string
+}
+
+// ReasonsOf returns the reasons in a RISK_EVALUATION event that have points, those with the most first.
+func ReasonsOf(e auth.Event) (reasons []Reason) {
+	points, _ := e.Details["factors"].(map[string]any)
+	texts, _ := e.Details["reasons"].(map[string]any)
+	for _, factor := range [...]string{"deviceFamiliarity", "geographicAnomaly", "ipReputation", "loginVelocity", "failedAttempts"} {
+		text, _ := texts[factor].(string)
+		if n := pointsOf(points[factor]); n > 0 {
+			reasons = append(reasons, Reason{n, text})
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b Reason) int { return b.Points - a.Points })
+	return reasons
+}
+
+// pointsOf returns a number of an event, which is a float64 after it was stored as JSON.
+func pointsOf(v any) int {
+	switch n := v.(type) {
+	case int:
+		return n
+	case float64:
+		return int(n)
+	}
+	return 0
 }

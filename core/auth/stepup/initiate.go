@@ -84,12 +84,38 @@ func (r codeRoute) newMessage(code auth.OTP, expiresAt time.Time) courier.Messag
 	}
 }
 
+// Route is a method that is available to a person, with where its codes go: an e-mail address or a
+// telephone number, or nowhere for an authenticator.
+type Route struct {
+	Method    auth.StepUpMethod
+	Recipient string
+}
+
+// Routes returns the methods that are available to a person, those without a message first.
+func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error) {
+	account, err := s.ports.Accounts.Get(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	var routes []Route
+	for _, method := range [...]auth.StepUpMethod{auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP} {
+		if r, err := s.routeOf(&account, method); err == nil {
+			routes = append(routes, Route{method, r.recipient})
+		}
+	}
+	return routes, nil
+}
+
 // findRoute returns the route of a method, or an error of errMethod if the method is not available.
 func (s *Service) findRoute(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (codeRoute, error) {
 	account, err := s.ports.Accounts.Get(ctx, user)
 	if err != nil {
 		return codeRoute{}, err
 	}
+	return s.routeOf(&account, method)
+}
+
+func (s *Service) routeOf(account *auth.Account, method auth.StepUpMethod) (codeRoute, error) {
 	var r codeRoute
 	switch method {
 	case auth.EmailOTP:

@@ -49,6 +49,20 @@ func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted strin
 	return AllVersions(ctx, b.servers, name, deleted)
 }
 
+// Editions returns all versions of a server without their documents, newest publication first,
+// including deleted ones. It returns fault.NotFound when the server does not exist.
+func (b *Browser) Editions(ctx context.Context, serverName string) ([]registry.Edition, error) {
+	name, err := registry.ParseName(serverName)
+	if err != nil {
+		return nil, errNoServer()
+	}
+	editions, err := b.servers.Outline(ctx, name, true)
+	if err == nil && len(editions) == 0 {
+		err = errNoServer()
+	}
+	return editions, err
+}
+
 // AllVersions returns all versions of a server, including deleted ones if deleted is true. It
 // returns fault.NotFound when there are no versions.
 func AllVersions(ctx context.Context, servers registrystore.ServerReader, name registry.Name, deleted bool) (History, error) {

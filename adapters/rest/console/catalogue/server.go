@@ -1,0 +1,166 @@
+package catalogue
+
+import (
+	"bytes"
+	"encoding/json"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+)
+
+// serverView is the page of a version of a server.
+type serverView struct {
+	Name, Title string
+	Release     registry.Release
+	Status      statusView
+	Document    document
+	Website     *linkView
+	Repository  *linkView
+	Installs    []installView
+	Versions    []versionView
+	More        int // versions that are not in Versions
+	JSON        string
+	Raw         string // the address of the record in the API
+	LatestPath  string // of the latest version, if this one is not it
+}
+
+// linkView is a link that a publisher gave. Readers see where it leads.
+type linkView struct {
+	URL, Host string
+}
+
+// installView is how to install the server in a client.
+type installView struct {
+	ID, Client, File, Snippet string
+	Link                      template.URL // installs it by a click; empty for a client without such links
+	Problem                   string       // why the client cannot use the server
+}
+
+// versionView is a version in the list of all versions.
+type versionView struct {
+	Path    string
+	Release registry.Release
+	Status  statusView
+	Current bool // the page shows this version
+}
+
+// maxListed is the number of versions in the list of a page.
+const maxListed = 50
+
+func (p *Pages) server(v *site.Visit) error {
+	namespace, err := v.Param("namespace")
+	if err != nil {
+		return err
+	}
+	name, err := v.Param("server")
+	if err != nil {
+		return err
+	}
+	name = namespace + "/" + name
+	version := registry.LatestAlias
+	if v.Params("version") != "" {
+		if version, err = v.Param("version"); err != nil {
+			return err
+		}
+	}
+	editions, err := p.reader.Editions(v.UserContext(), name)
+	if err != nil {
+		return err
+	}
+	record, err := p.reader.Version(v.UserContext(), name, version, "true")
+	if err != nil {
+		return err
+	}
+	view := newServerView(record)
+	view.list(editions)
+	return v.Render(serverPage, site.Head{Title: view.Title}, view)
+}
+
+func newServerView(r registry.Record) serverView {
+	d := parseDocument(r.Document)
+	view := serverView{
+		Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release, Status: newStatus(r.Release), Document: d,
+		Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: indent(r.Document),
+		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
+	}
+	if r.Status != registry.StatusDeleted {
+		view.Installs = newInstalls(r)
+	}
+	return view
+}
+
+// list adds the versions of the server, the newest first.
+func (view *serverView) list(editions []registry.Edition) {
+	view.More = max(len(editions)-maxListed, 0)
+	for i, e := range editions {
+		if e.Latest && e.Version != view.Release.Version {
+			view.LatestPath = ServerPath(e.Name)
+		}
+		if i < maxListed {
+			view.Versions = append(view.Versions, versionView{VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release), e.Version == view.Release.Version})
+		}
+	}
+}
+
+// newLink returns a link to a web page; nil for any other text.
+func newLink(address string) *linkView {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return nil
+	}
+	return &linkView{address, u.Host}
+}
+
+// clients are the clients that a page has snippets for.
+var clients = [...]struct {
+	id         allowlist.Client
+	name, file string
+}{
+	{allowlist.ClientVSCode, "VS Code", ".vscode/mcp.json"},
+	{allowlist.ClientClaude, "Claude Code", ".mcp.json"},
+	{allowlist.ClientCursor, "Cursor", ".cursor/mcp.json"},
+	{allowlist.ClientGemini, "Gemini CLI", ".gemini/settings.json"},
+}
+
+func newInstalls(r registry.Record) (installs []installView) {
+	for _, c := range clients {
+		view := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
+		if err := view.fill(r, c.id); err != nil {
+			view.Problem = fault.PublicMessage(err)
+		}
+		installs = append(installs, view)
+	}
+	return installs
+}
+
+func (view *installView) fill(r registry.Record, c allowlist.Client) error {
+	snippet, err := allowlist.NewSnippet(r, c)
+	if err != nil {
+		return err
+	}
+	text, err := allowlistjson.EncodeSnippet(snippet)
+	if err != nil {
+		return err
+	}
+	link, err := allowlistjson.InstallLink(snippet)
+	if err != nil {
+		return err
+	}
+	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link) // #nosec G203 -- our own scheme, and escaped
+	return nil
+}
+
+// indent returns a document as people read it.
+func indent(document []byte) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, document, "", "  "); err != nil {
+		return string(document)
+	}
+	return b.String()
+}

@@ -1,0 +1,90 @@
+// Package console serves the pages for people below /console/: the catalogue of servers, and for those
+// who sign in what they may do. The pages are rendered here, without a build step and without a
+// framework in the browser; every act works without JavaScript. They call the same use cases as the
+// API, and have no rules of their own. Package site has what they share.
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// Ports are the use cases that the pages call. Auth is nil if the part for authentication does not run:
+// then there is the catalogue alone.
+type Ports struct {
+	Servers catalogue.Reader
+	Auth    *AuthPorts
+}
+
+// AuthPorts are the use cases for people who sign in.
+type AuthPorts struct {
+	Site   site.Ports
+	SignIn signin.Ports
+}
+
+// Console is the part of the API listener with the pages.
+type Console struct {
+	site  *site.Site
+	pages []pages
+}
+
+// pages are the pages of one subject.
+type pages interface{ Mount(r fiber.Router) }
+
+// New returns the console.
+func New(p Ports) *Console {
+	if p.Auth == nil {
+		s := site.New(site.Ports{})
+		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
+	}
+	s := site.New(p.Auth.Site)
+	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn)}}
+}
+
+// Mount adds the routes. The root of the site leads browsers to the console, and only them.
+func (c *Console) Mount(r fiber.Router) {
+	for _, p := range c.pages {
+		p.Mount(r)
+	}
+	r.Get("/", leadBrowsers)
+	r.Get(strings.TrimSuffix(site.Root, "/"), func(c *fiber.Ctx) error { return c.Redirect(site.Home, http.StatusMovedPermanently) })
+}
+
+// leadBrowsers redirects requests of browsers, which ask for HTML, to the console.
+func leadBrowsers(c *fiber.Ctx) error {
+	if c.Path() != "/" || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		return c.Next()
+	}
+	c.Set(fiber.HeaderVary, fiber.HeaderAccept)
+	return c.Redirect(site.Home, http.StatusFound)
+}
+
+// Name implements rest.Part.
+func (*Console) Name() string { return "console" }
+
+// Owns implements rest.Part. No limit applies to the static files.
+func (*Console) Owns(path string) bool {
+	return path+"/" == site.Root || strings.HasPrefix(path, site.Root) && !strings.HasPrefix(path, site.StaticRoot)
+}
+
+// Scope implements rest.Part: forms with secrets have the limit of the paths below /auth.
+func (*Console) Scope(method, path string) throttle.Scope {
+	switch {
+	case method != http.MethodPost:
+		return throttle.APIAddress
+	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, site.StepUpPath):
+		return throttle.AuthAddress
+	}
+	return throttle.APIAddress
+}
+
+// WriteFault implements rest.Part.
+func (c *Console) WriteFault(ctx *fiber.Ctx, f *fault.Error) error { return c.site.WriteFault(ctx, f) }

@@ -1,0 +1,210 @@
+// Package signin has the pages on which people sign in, verify themselves with a code, and sign out.
+package signin
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+//go:embed templates
+var templates embed.FS
+
+var (
+	passwordPage = site.ParsePage(templates, "templates/password.html")
+	factorPage   = site.ParsePage(templates, "templates/factor.html")
+	stepUpPage   = site.ParsePage(templates, "templates/stepup.html")
+	codePage     = site.ParsePage(templates, "templates/code.html")
+)
+
+const (
+	factorPath  = site.SignInPath + "/code"
+	signOutPath = site.Root + "sign-out"
+)
+
+// SignIn begins and ends sessions. *signin.Service implements it and documents the errors.
+type SignIn interface {
+	Login(ctx context.Context, in signin.Login) (signin.Result, error)
+	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
+	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
+}
+
+// StepUp raises the trust of a session. *stepup.Service implements it and documents the errors.
+type StepUp interface {
+	Routes(ctx context.Context, user auth.UserID) ([]stepup.Route, error)
+	Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (stepup.Pending, error)
+	Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error)
+	Resend(ctx context.Context, id auth.ChallengeID) (stepup.Pending, error)
+}
+
+// Trail has what was recorded of a person. *audit.Trail implements it.
+type Trail interface {
+	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+}
+
+// Ports are the use cases that the pages call.
+type Ports struct {
+	SignIn SignIn
+	StepUp StepUp
+	Trail  Trail
+}
+
+// Pages are the pages of signing in. It is safe for concurrent use.
+type Pages struct {
+	site  *site.Site
+	ports Ports
+}
+
+// New returns the pages, which also offer a step-up for acts of other pages.
+func New(s *site.Site, p Ports) *Pages {
+	pages := &Pages{s, p}
+	s.OfferStepUp(pages.offerStepUp)
+	return pages
+}
+
+// Mount adds the routes.
+func (p *Pages) Mount(r fiber.Router) {
+	r.Get(site.SignInPath, p.site.Open(p.showPassword))
+	r.Post(site.SignInPath, p.site.Open(p.checkPassword))
+	r.Get(factorPath, p.site.Open(p.showFactor))
+	r.Post(factorPath, p.site.Open(p.checkFactor))
+	r.Post(signOutPath, p.site.Open(p.signOut))
+	p.mountStepUp(r)
+}
+
+// passwordView is the page for the e-mail address and the password.
+type passwordView struct {
+	Email, Next string
+	CanSignIn   bool // the connection is safe
+}
+
+func (p *Pages) showPassword(v *site.Visit) error { return p.renderPassword(v, nil) }
+
+func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
+	return v.Render(passwordPage, site.Head{Title: "Sign in", Problems: problems}, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn()})
+}
+
+// checkPassword signs a person in, or asks for the second factor.
+func (p *Pages) checkPassword(v *site.Visit) error {
+	if !v.CanSignIn() {
+		return p.renderPassword(v, nil)
+	}
+	in, err := readLogin(v)
+	if err != nil {
+		return p.refuse(v, err, p.renderPassword)
+	}
+	r, err := p.ports.SignIn.Login(v.UserContext(), in)
+	switch {
+	case err != nil:
+		return p.refuse(v, err, p.renderPassword)
+	case r.MFARequired:
+		return v.Redirect(factorPath + "?user=" + url.QueryEscape(string(r.UserID)) + "&next=" + url.QueryEscape(v.Next()))
+	}
+	return p.begin(v, r)
+}
+
+func readLogin(v *site.Visit) (in signin.Login, err error) {
+	if in.Email, err = auth.ParseEmail(v.Form.Get("email")); err != nil {
+		return in, auth.InvalidField(auth.CodeInvalidInput, "email", "must be an e-mail address")
+	}
+	if in.Password, err = auth.NewPassword("password", v.Form.Get("password")); err != nil {
+		return in, err
+	}
+	in.Origin, err = readOrigin(v)
+	return in, err
+}
+
+func readOrigin(v *site.Visit) (signin.Origin, error) {
+	device, token, err := v.Device()
+	return signin.Origin{Device: device, DeviceToken: token, Address: rest.Address(v.Ctx)}, err
+}
+
+// begin sets the cookies of a session that has begun and goes on. A session that the browser had before
+// ends.
+func (p *Pages) begin(v *site.Visit, r signin.Result) error {
+	if v.SignedIn() {
+		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	v.RememberDevice(r.DeviceToken)
+	if err := v.BeginSession(r.SessionID, r.TrustLevel); err != nil {
+		return err
+	}
+	return v.Redirect(v.Next())
+}
+
+// refuse shows a form again after its act was refused.
+func (p *Pages) refuse(v *site.Visit, err error, show func(*site.Visit, site.Problems) error) error {
+	f, ok := fault.As(err)
+	if !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	if f.Kind == fault.Exhausted {
+		status = http.StatusTooManyRequests
+	}
+	v.Status(status)
+	return show(v, site.ProblemsOf(f))
+}
+
+// factorView is the page for the second factor.
+type factorView struct{ User, Next string }
+
+func (p *Pages) showFactor(v *site.Visit) error { return p.renderFactor(v, nil) }
+
+func (p *Pages) renderFactor(v *site.Visit, problems site.Problems) error {
+	user, err := readUser(v)
+	if err != nil {
+		return v.Redirect(site.SignInPath)
+	}
+	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{string(user), v.Next()})
+}
+
+// readUser returns the person who has entered a password.
+func readUser(v *site.Visit) (auth.UserID, error) {
+	user := v.Form.Get("user")
+	if user == "" {
+		user = v.Query("user")
+	}
+	return auth.ParseUUID[auth.UserID]("user", string([]byte(user)))
+}
+
+// checkFactor completes a sign-in with the second factor.
+func (p *Pages) checkFactor(v *site.Visit) error {
+	user, err := readUser(v)
+	if err != nil || !v.CanSignIn() {
+		return v.Redirect(site.SignInPath)
+	}
+	origin, err := readOrigin(v)
+	if err != nil {
+		return p.refuse(v, err, p.renderFactor)
+	}
+	r, err := p.ports.SignIn.VerifyMFA(v.UserContext(), signin.MFAAnswer{UserID: user, Code: readCode(v), Origin: origin})
+	if err != nil {
+		return p.refuse(v, err, p.renderFactor)
+	}
+	return p.begin(v, r)
+}
+
+func (p *Pages) signOut(v *site.Visit) error {
+	if v.SignedIn() {
+		err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	v.EndSession()
+	return v.Redirect(site.Home)
+}

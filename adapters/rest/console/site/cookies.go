@@ -1,0 +1,157 @@
+package site
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// The cookies of the console. A name with the prefix __Host- is accepted by browsers only over TLS,
+// for this host alone (RFC 6265bis, 4.1.3.2).
+const (
+	secureCookie = "__Host-tollgate"
+	localCookie  = "tollgate" // over plain HTTP, on this machine only
+	deviceCookie = "tollgate_device"
+	deviceTTL    = 365 * 24 * time.Hour
+)
+
+// cookieName returns the name of the session cookie: empty if the connection is not safe enough for
+// one.
+func cookieName(c *fiber.Ctx) string {
+	switch {
+	case rest.Secure(c):
+		return secureCookie
+	case isThisMachine(c.Hostname()):
+		return localCookie
+	}
+	return ""
+}
+
+// CanSignIn reports whether the connection is safe enough for a session cookie: TLS, or this machine.
+func (v *Visit) CanSignIn() bool { return cookieName(v.Ctx) != "" }
+
+// isThisMachine reports whether a browser that shows a page of the host talks to its own machine.
+func isThisMachine(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	switch strings.Trim(host, "[]") {
+	case "localhost", "127.0.0.1", "::1":
+		return true
+	}
+	return false
+}
+
+// identify sets the session and the account of a visit if its cookie is good, and removes a cookie that
+// is not.
+func (s *Site) identify(v *Visit) error {
+	name := cookieName(v.Ctx)
+	if !s.HasSignIn() || name == "" {
+		return nil
+	}
+	v.cookie = auth.CookieSecret(strings.Clone(v.Cookies(name)))
+	if v.cookie == "" {
+		return nil
+	}
+	session, err := s.ports.Cookies.Check(v.UserContext(), v.cookie)
+	if fault.Is(err, fault.Unauthenticated) {
+		v.setSessionCookie("")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.Session = session
+	v.Set(fiber.HeaderCacheControl, "no-store")
+	v.Account, err = s.ports.Accounts.Get(v.UserContext(), session.UserID)
+	return err
+}
+
+// BeginSession sets the cookie of a session that has just begun.
+func (v *Visit) BeginSession(id auth.SessionID, level auth.TrustLevel) error {
+	secret, err := v.site.ports.Cookies.Issue(v.UserContext(), id, level)
+	if err != nil {
+		return err
+	}
+	v.setSessionCookie(secret)
+	return nil
+}
+
+// RotateCookie replaces the session cookie, after a change of the session's trust. If another request
+// has replaced it meanwhile, the browser has the new one from there.
+func (v *Visit) RotateCookie() error {
+	next, err := v.site.ports.Cookies.Rotate(v.UserContext(), v.cookie)
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
+		return nil
+	case err != nil:
+		return err
+	}
+	v.setSessionCookie(next)
+	return nil
+}
+
+// EndSession removes the session cookie.
+func (v *Visit) EndSession() { v.setSessionCookie("") }
+
+// setSessionCookie sets the session cookie; an empty secret removes it. It lasts as long as the browser
+// keeps it: the session ends on the server.
+func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
+	name := cookieName(v.Ctx)
+	if name == "" {
+		return
+	}
+	cookie := &fiber.Cookie{
+		Name: name, Value: string(secret), Path: "/", Secure: name == secureCookie, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+	}
+	if secret == "" {
+		cookie.Expires = time.Unix(1, 0)
+	} else {
+		cookie.MaxAge = int(deviceTTL / time.Second)
+	}
+	v.Cookie(cookie)
+}
+
+// RememberDevice sets the cookie that proves the device at the next sign-in (contract A-37). An empty
+// token changes nothing.
+func (v *Visit) RememberDevice(token auth.DeviceSecret) {
+	if token == "" {
+		return
+	}
+	v.Cookie(&fiber.Cookie{
+		Name: deviceCookie, Value: string(token), Path: strings.TrimSuffix(Root, "/"), MaxAge: int(deviceTTL / time.Second),
+		Secure: rest.Secure(v.Ctx), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+	})
+}
+
+// securityHeaders are the headers of all pages. A page may load its style, its script and its images
+// from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin: null".
+var securityHeaders = rest.NewHeaders(
+	fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	fiber.HeaderReferrerPolicy, "same-origin",
+	fiber.HeaderXFrameOptions, "DENY",
+	fiber.HeaderVary, fiber.HeaderCookie,
+)
+
+// checkOrigin refuses requests that change something and that a page of another site sent.
+func (s *Site) checkOrigin(c *fiber.Ctx) error {
+	request := &http.Request{Method: c.Method(), Host: string(c.Request().Host()), URL: originURL, Header: http.Header{}}
+	for _, name := range [...]string{"Sec-Fetch-Site", fiber.HeaderOrigin} {
+		if value := c.Get(name); value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	if err := s.guard.Check(request); err != nil {
+		return fault.New(fault.Forbidden, "the form was sent from a page of another site; open the page here and send it again")
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package site
+
+import (
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// messageView is a page that says why there is no other page.
+type messageView struct {
+	Title string
+	Text  string
+	ID    string // of the request; empty if it does not help
+}
+
+// WriteFault sends the page of an error. Status and headers are set already.
+func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	c.Response().Header.Del(fiber.HeaderWWWAuthenticate) // browsers would ask for a password
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	view := messageView{Text: sentence(f.Message)}
+	switch status := c.Response().StatusCode(); {
+	case status == http.StatusNotFound:
+		view.Title = "Not found"
+	case f.Kind == fault.Forbidden:
+		view.Title = "Not allowed"
+	case f.Kind == fault.Exhausted:
+		view.Title = "Too many requests"
+	case f.Kind == fault.Unavailable:
+		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
+	case f.Kind == fault.Internal:
+		view.Title, view.Text, view.ID = "Something went wrong", "This is a fault of the service. If it happens again, tell its operators the number below.", rest.RequestID(c)
+	default:
+		view.Title = "Not possible"
+	}
+	v := &Visit{Ctx: c, site: s}
+	return v.send(messagePage, s.bareFrame(v, Head{Title: view.Title}, view))
+}

@@ -1,0 +1,130 @@
+package site
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// layout is the frame of all pages, and the parts that they share.
+var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+
+// functions are what templates call.
+var functions = template.FuncMap{
+	"when": formatTime, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"problem": func(p Problems, field string) string { return p.Of(field) },
+	"list":    func(items ...any) []any { return items },
+}
+
+// formatTime formats a time for people.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2 January 2006, 15:04 UTC")
+}
+
+// Page is the template of a page.
+type Page struct{ template *template.Template }
+
+// ParsePage returns the page whose template is in a file, which defines "main". It panics if the
+// template cannot be parsed: it is a part of the program.
+func ParsePage(files fs.FS, names ...string) *Page {
+	return &Page{template.Must(template.Must(layout.Clone()).ParseFS(files, names...))}
+}
+
+var (
+	confirmationPage = ParsePage(templateFiles, "templates/confirm.html")
+	messagePage      = ParsePage(templateFiles, "templates/message.html")
+)
+
+// Head is what the layout shows around a page.
+type Head struct {
+	Title    string // of the window
+	Notice   string // what has just been done
+	Problems Problems
+}
+
+// frameView is what the layout shows.
+type frameView struct {
+	Head
+	Main any
+
+	Style, Script, Icon string
+	Path                string // of the page
+	Links               []navigationLink
+	SignIn              string // the address of the sign-in; empty if there is none
+	Person              string // who is signed in; empty for nobody
+	Verified            bool   // the session has full trust
+	StepUp              string // the address of the step-up
+	HighRisk            bool   // nothing is allowed
+}
+
+type navigationLink struct {
+	Link
+	Current bool
+}
+
+// Render sends a page.
+func (v *Visit) Render(p *Page, head Head, main any) error {
+	frame, err := v.site.frame(v, head, main)
+	if err != nil {
+		return err
+	}
+	return v.send(p, frame)
+}
+
+func (v *Visit) send(p *Page, frame frameView) error {
+	var b bytes.Buffer
+	if err := p.template.ExecuteTemplate(&b, "layout", frame); err != nil {
+		return err
+	}
+	securityHeaders.Set(v.Ctx)
+	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
+		v.Set(fiber.HeaderCacheControl, "no-cache")
+	}
+	v.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	v.Response().SetBodyRaw(b.Bytes())
+	return nil
+}
+
+// frame returns what the layout shows to the visitor.
+func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
+	f := s.bareFrame(v, head, main)
+	links := []Link{{"Servers", Home}}
+	if v.SignedIn() {
+		f.Person = string(v.Account.Email)
+		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
+		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
+		f.StepUp = withNext(StepUpPath, f.Path)
+	} else if s.HasSignIn() {
+		f.SignIn = withNext(SignInPath, v.address())
+	}
+	for _, l := range links {
+		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
+	}
+	return f, nil
+}
+
+// isCurrent reports whether a page belongs to a link of the navigation.
+func isCurrent(link, path string) bool {
+	if link == Home {
+		return path == Home || strings.HasPrefix(path, Root+"servers/")
+	}
+	return path == link || strings.HasPrefix(path, link+"/")
+}
+
+// bareFrame returns what the layout shows without knowing the visitor.
+func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
+	return frameView{Head: head, Main: main, Style: s.static.style, Script: s.static.script, Icon: s.static.icon, Path: strings.Clone(v.Path())}
+}

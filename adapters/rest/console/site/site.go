@@ -1,0 +1,211 @@
+// Package site is what all pages of the console share: the layout, the session cookie, the checks that
+// every request passes, forms that may need a step-up, errors and static files. The pages are in the
+// packages next to it.
+package site
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Root is the path below which all pages are.
+const Root = "/console/"
+
+// The paths of the pages that a request without enough trust is redirected to.
+const (
+	SignInPath = Root + "sign-in"
+	StepUpPath = Root + "step-up"
+	// Home is the path of the first page.
+	Home = Root
+)
+
+// Cookies are the sessions of browsers. *cookies.Service implements it and documents the errors.
+type Cookies interface {
+	Issue(ctx context.Context, id auth.SessionID, level auth.TrustLevel) (auth.CookieSecret, error)
+	Check(ctx context.Context, secret auth.CookieSecret) (auth.Session, error)
+	Rotate(ctx context.Context, secret auth.CookieSecret) (auth.CookieSecret, error)
+	Token(ctx context.Context, session auth.Session) (string, error)
+}
+
+// Accounts are the people who sign in.
+type Accounts interface {
+	Get(ctx context.Context, id auth.UserID) (auth.Account, error)
+}
+
+// Ports are the dependencies of a Site. Cookies and Accounts are nil if nobody can sign in.
+type Ports struct {
+	Cookies  Cookies
+	Accounts Accounts
+}
+
+// Link is an entry of the navigation.
+type Link struct{ Text, Path string }
+
+// Site is the frame of the console. It is safe for concurrent use.
+type Site struct {
+	ports  Ports
+	guard  *http.CrossOriginProtection
+	static *staticFiles
+	stepUp func(v *Visit, title string) error // set by OfferStepUp
+}
+
+// New returns the frame of the console.
+func New(p Ports) *Site {
+	return &Site{ports: p, guard: http.NewCrossOriginProtection(), static: newStaticFiles()}
+}
+
+// OfferStepUp sets what shows the page that offers a step-up for an act with a title. It must be called
+// before the first request.
+func (s *Site) OfferStepUp(show func(v *Visit, title string) error) { s.stepUp = show }
+
+// HasSignIn reports whether people can sign in.
+func (s *Site) HasSignIn() bool { return s.ports.Cookies != nil }
+
+// Visit is a request of a person for a page.
+type Visit struct {
+	*fiber.Ctx
+	// Session is the session of the person; its ID is empty if nobody is signed in.
+	Session auth.Session
+	Account auth.Account
+	// Form has the fields of the form that was sent, also after a step-up.
+	Form url.Values
+
+	site   *Site
+	cookie auth.CookieSecret
+}
+
+// SignedIn reports whether somebody is signed in.
+func (v *Visit) SignedIn() bool { return v.Session.ID != "" }
+
+// Token returns an access token for one act of the person, for use cases that learn from it who acts.
+func (v *Visit) Token() (string, error) {
+	return v.site.ports.Cookies.Token(v.UserContext(), v.Session)
+}
+
+// Handler serves a request for a page.
+type Handler func(v *Visit) error
+
+// Open returns the handler of a page that everybody may see.
+func (s *Site) Open(h Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		v, err := s.visit(c)
+		if err != nil {
+			return err
+		}
+		return h(v)
+	}
+}
+
+// Require returns the handler of a page for people with a session of at least the level. Others are
+// sent to the page for signing in, or for a step-up, and come back.
+func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
+	return s.Open(func(v *Visit) error {
+		if !v.SignedIn() {
+			return v.Redirect(withNext(SignInPath, v.address()))
+		}
+		if err := trust.Require(v.Session.TrustLevel, level); err != nil {
+			if !v.Session.TrustLevel.Admits(auth.Unverified) {
+				return err
+			}
+			return v.Redirect(withNext(StepUpPath, v.address()))
+		}
+		return h(v)
+	})
+}
+
+// visit checks a request and finds out who sent it.
+func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
+	if err := s.checkOrigin(c); err != nil {
+		return nil, err
+	}
+	v := &Visit{Ctx: c, site: s}
+	if err := s.identify(v); err != nil {
+		return nil, err
+	}
+	if c.Method() == fiber.MethodPost {
+		form, err := readForm(c)
+		if err != nil {
+			return nil, err
+		}
+		v.Form = form
+	}
+	return v, nil
+}
+
+// address returns the path and query of a page, to come back to.
+func (v *Visit) address() string { return strings.Clone(v.OriginalURL()) }
+
+// Redirect sends the browser to another page, which it gets with GET.
+func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(to, http.StatusSeeOther) }
+
+// withNext adds the page to come back to, to the address of another page.
+func withNext(path, next string) string { return path + "?next=" + url.QueryEscape(next) }
+
+// Next returns the page to come back to, which a field of the query or the form names: a page of the
+// console, or the first page if the field names none.
+func (v *Visit) Next() string {
+	next := v.Form.Get(nextField)
+	if next == "" {
+		next = strings.Clone(v.Query(nextField))
+	}
+	if !isLocal(next) {
+		return Home
+	}
+	return next
+}
+
+const nextField = "next"
+
+// isLocal reports whether an address is a page of the console, and not one that a browser understands
+// as an address elsewhere.
+func isLocal(address string) bool {
+	if !strings.HasPrefix(address, Root) || strings.ContainsAny(address, "\\\r\n\t") {
+		return false
+	}
+	u, err := url.ParseRequestURI(address)
+	return err == nil && u.Host == "" && !slices.Contains(strings.Split(u.Path, "/"), "..")
+}
+
+// isRefusedForTrust reports whether an act was refused because the trust level of the session is too low.
+func isRefusedForTrust(err error) bool {
+	f, ok := fault.As(err)
+	return ok && f.Kind == fault.Forbidden && f.Code == auth.CodeInsufficientTrust
+}
+
+// Text returns a parameter of the query.
+func (v *Visit) Text(name string) string { return strings.Clone(v.Query(name)) }
+
+// Param returns a parameter of the path. It returns fault.NotFound if it is not text.
+func (v *Visit) Param(name string) (string, error) {
+	value, err := url.PathUnescape(strings.Clone(v.Params(name)))
+	if err != nil || !utf8.ValidString(value) {
+		return "", fault.New(fault.NotFound, "there is no such page")
+	}
+	return value, nil
+}
+
+// Device returns what a sign-in learns about the device: the user agent and the language, so that a
+// browser is one device with and without JavaScript, and the token that proves it.
+func (v *Visit) Device() (auth.DeviceInfo, auth.DeviceSecret, error) {
+	device, err := auth.NewDeviceInfo(auth.DeviceFields{
+		UserAgent: strings.Clone(v.Get(fiber.HeaderUserAgent)), Language: firstLanguage(v.Get(fiber.HeaderAcceptLanguage)),
+	})
+	return device, auth.DeviceSecret(strings.Clone(v.Cookies(deviceCookie))), err
+}
+
+// firstLanguage returns the first language of Accept-Language, as navigator.language names it.
+func firstLanguage(header string) string {
+	first, _, _ := strings.Cut(header, ",")
+	first, _, _ = strings.Cut(first, ";")
+	return strings.Clone(strings.TrimSpace(first))
+}

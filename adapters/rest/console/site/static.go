@@ -1,0 +1,55 @@
+package site
+
+import (
+	"embed"
+	"encoding/hex"
+	"hash/fnv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+)
+
+// StaticRoot is the path below which the files are that all pages use. No limit applies to them.
+const StaticRoot = Root + "static/"
+
+//go:embed static
+var staticContent embed.FS
+
+// staticFiles are the files that pages load. Their paths change with their content, so that browsers
+// may keep them.
+type staticFiles struct {
+	style, script, icon string // the paths
+	bodies              map[string]*responsebody.Fixed
+}
+
+func newStaticFiles() *staticFiles {
+	f := &staticFiles{bodies: map[string]*responsebody.Fixed{}}
+	f.style = f.add("console.css", "text/css; charset=utf-8")
+	f.script = f.add("console.js", "text/javascript; charset=utf-8")
+	f.icon = f.add("icon.svg", "image/svg+xml")
+	return f
+}
+
+// add adds a file and returns its path.
+func (f *staticFiles) add(name, contentType string) string {
+	content, err := staticContent.ReadFile("static/" + name)
+	if err != nil {
+		panic(err) // the file is a part of the program
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(content) // a hash never fails to write
+	path := StaticRoot + hex.EncodeToString(sum.Sum(nil)) + "/" + name
+	f.bodies[path] = responsebody.NewFixed(contentType, content)
+	return path
+}
+
+// Mount adds the routes of the files.
+func (s *Site) Mount(r fiber.Router) {
+	for path, body := range s.static.bodies {
+		r.Get(path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
+			return body.Send(c)
+		})
+	}
+}
