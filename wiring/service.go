@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
@@ -203,7 +204,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(meth
 
 // consoleSet provides the pages of the console.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, wire.Struct(new(cookies.Ports), "*"),
+	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browse.NewOwn, wire.Struct(new(cookies.Ports), "*"),
 )
 
 // consolePorts are the use cases that the pages call.
@@ -214,14 +215,18 @@ type consolePorts struct {
 	SignIn   *prometheus.SignIn
 	StepUp   *stepup.Service
 	Trail    *audit.Trail
+	Writer   *prometheus.Publisher
+	Reviews  *reviews.Service
+	Own      *browse.Own
 }
 
 func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 	ports := console.Ports{Servers: p.Servers}
 	if parts.Auth {
 		ports.Auth = &console.AuthPorts{
-			Site:   site.Ports{Cookies: p.Cookies, Accounts: p.Accounts},
-			SignIn: consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
+			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts},
+			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
+			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
 		}
 	}
 	return console.New(ports)

@@ -752,6 +752,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
+	own := browse.NewOwn(servers, sealer, grants)
 	wiringConsolePorts := consolePorts{
 		Servers:  browser,
 		Cookies:  cookiesService,
@@ -759,6 +760,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		SignIn:   signIn,
 		StepUp:   stepupService,
 		Trail:    trail,
+		Writer:   prometheusPublisher,
+		Reviews:  reviewsService,
+		Own:      own,
 	}
 	console := newConsole(parts, wiringConsolePorts)
 	settingsConsole := s.Console

@@ -65,7 +65,9 @@ func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret](random [32]byte) S
 
 // HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
 // random bits.
-func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret](s S) TokenHash { return sha256.Sum256([]byte(s)) }
+func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret](s S) TokenHash {
+	return sha256.Sum256([]byte(s))
+}
 
 // minRootSecret is the least length of a root secret in bytes.
 const minRootSecret = 32

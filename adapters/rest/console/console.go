@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -26,8 +27,9 @@ type Ports struct {
 
 // AuthPorts are the use cases for people who sign in.
 type AuthPorts struct {
-	Site   site.Ports
-	SignIn signin.Ports
+	Site       site.Ports
+	SignIn     signin.Ports
+	Publishing publishing.Ports
 }
 
 // Console is the part of the API listener with the pages.
@@ -46,7 +48,7 @@ func New(p Ports) *Console {
 		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
 	}
 	s := site.New(p.Auth.Site)
-	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn)}}
+	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), publishing.New(s, p.Auth.Publishing)}}
 }
 
 // Mount adds the routes. The root of the site leads browsers to the console, and only them.

@@ -26,8 +26,8 @@ var (
 	serverPage = site.ParsePage(templates, "templates/server.html")
 )
 
-// serversPath is the path below which the pages of servers are.
-const serversPath = site.Root + "servers/"
+// ServersPath is the path below which the pages of servers are.
+const ServersPath = site.Root + "servers/"
 
 // Reader reads the registry. *browse.Browser implements it and documents the errors.
 type Reader interface {
@@ -48,14 +48,14 @@ func New(s *site.Site, r Reader) *Pages { return &Pages{s, r} }
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(site.Home, p.site.Open(p.list))
-	r.Get(serversPath+":namespace/:server", p.site.Open(p.server))
-	r.Get(serversPath+":namespace/:server/versions/:version", p.site.Open(p.server))
+	r.Get(ServersPath+":namespace/:server", p.site.Open(p.server))
+	r.Get(ServersPath+":namespace/:server/versions/:version", p.site.Open(p.server))
 }
 
 // ServerPath returns the path of the page of a server.
 func ServerPath(name registry.Name) string {
 	namespace, server, _ := strings.Cut(name.String(), "/")
-	return serversPath + url.PathEscape(namespace) + "/" + url.PathEscape(server)
+	return ServersPath + url.PathEscape(namespace) + "/" + url.PathEscape(server)
 }
 
 // VersionPath returns the path of the page of a version.
@@ -67,16 +67,16 @@ func VersionPath(name registry.Name, version registry.Version) string {
 type listView struct {
 	Search   string
 	Filtered bool // the list is not that of all servers
-	Servers  []cardView
+	Servers  []Card
 	Next     string // the address of the next page; empty on the last one
 	Later    bool   // this is not the first page
 }
 
-// cardView is a server in the list.
-type cardView struct {
+// Card is a server in a list.
+type Card struct {
 	Path, Name, Title, Description string // Title is empty if the document has none
 	Version                        string
-	Status                         statusView
+	Status                         Status
 	Kinds                          []string
 	Release                        registry.Release
 }
@@ -98,7 +98,7 @@ func (p *Pages) list(v *site.Visit) error {
 		return err
 	}
 	for _, r := range found.Records {
-		view.Servers = append(view.Servers, newCard(r))
+		view.Servers = append(view.Servers, NewCard(r))
 	}
 	if found.NextCursor != "" {
 		view.Next = site.Home + "?" + url.Values{"q": {q.Search}, "cursor": {found.NextCursor}}.Encode()
@@ -106,25 +106,26 @@ func (p *Pages) list(v *site.Visit) error {
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
 }
 
-func newCard(r registry.Record) cardView {
+// NewCard returns the card of a version.
+func NewCard(r registry.Record) Card {
 	d := parseDocument(r.Document)
-	return cardView{
+	return Card{
 		Path: ServerPath(r.Name), Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Description: d.Description, Version: r.Version.String(),
 		Status: newStatus(r.Release), Kinds: d.kinds(), Release: r.Release,
 	}
 }
 
-// statusView is the status of a version in words.
-type statusView struct{ Text, Class, Message string }
+// Status is the status of a version in words.
+type Status struct{ Text, Class, Message string }
 
-func newStatus(r registry.Release) statusView {
+func newStatus(r registry.Release) Status {
 	switch r.Status {
 	case registry.StatusDeprecated:
-		return statusView{"Deprecated", "warn", r.StatusMessage}
+		return Status{"Deprecated", "warn", r.StatusMessage}
 	case registry.StatusDeleted:
-		return statusView{"Deleted", "bad", r.StatusMessage}
+		return Status{"Deleted", "bad", r.StatusMessage}
 	}
-	return statusView{"Active", "good", r.StatusMessage}
+	return Status{"Active", "good", r.StatusMessage}
 }
 
 // document is what the pages show of a document.

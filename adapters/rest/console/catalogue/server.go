@@ -18,7 +18,7 @@ import (
 type serverView struct {
 	Name, Title string
 	Release     registry.Release
-	Status      statusView
+	Status      Status
 	Document    document
 	Website     *linkView
 	Repository  *linkView
@@ -46,7 +46,7 @@ type installView struct {
 type versionView struct {
 	Path    string
 	Release registry.Release
-	Status  statusView
+	Status  Status
 	Current bool // the page shows this version
 }
 

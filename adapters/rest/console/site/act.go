@@ -103,6 +103,9 @@ func ProblemsOf(f *fault.Error) (problems Problems) {
 	return problems
 }
 
+// Sentence returns the message of an error for people.
+func Sentence(err error) string { return sentence(fault.PublicMessage(err)) }
+
 // sentence returns a message of the core as a sentence.
 func sentence(message string) string {
 	if message == "" {

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"strings"
@@ -77,17 +78,13 @@ type navigationLink struct {
 
 // Render sends a page.
 func (v *Visit) Render(p *Page, head Head, main any) error {
-	frame, err := v.site.frame(v, head, main)
-	if err != nil {
-		return err
-	}
-	return v.send(p, frame)
+	return v.send(p, v.site.frame(v, head, main))
 }
 
 func (v *Visit) send(p *Page, frame frameView) error {
 	var b bytes.Buffer
 	if err := p.template.ExecuteTemplate(&b, "layout", frame); err != nil {
-		return err
+		return fmt.Errorf("render a page: %w", err)
 	}
 	securityHeaders.Set(v.Ctx)
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
@@ -99,10 +96,11 @@ func (v *Visit) send(p *Page, frame frameView) error {
 }
 
 // frame returns what the layout shows to the visitor.
-func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
+func (s *Site) frame(v *Visit, head Head, main any) frameView {
 	f := s.bareFrame(v, head, main)
 	links := []Link{{"Servers", Home}}
 	if v.SignedIn() {
+		links = append(links, Link{"Publish", Root + "publish"}, Link{"My servers", Root + "own"})
 		f.Person = string(v.Account.Email)
 		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
 		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
@@ -113,7 +111,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	for _, l := range links {
 		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
 	}
-	return f, nil
+	return f
 }
 
 // isCurrent reports whether a page belongs to a link of the navigation.

@@ -1,7 +1,7 @@
 package site
 
 import (
-	"embed"
+	_ "embed"
 	"encoding/hex"
 	"hash/fnv"
 
@@ -13,8 +13,14 @@ import (
 // StaticRoot is the path below which the files are that all pages use. No limit applies to them.
 const StaticRoot = Root + "static/"
 
-//go:embed static
-var staticContent embed.FS
+var (
+	//go:embed static/console.css
+	styleFile []byte
+	//go:embed static/console.js
+	scriptFile []byte
+	//go:embed static/icon.svg
+	iconFile []byte
+)
 
 // staticFiles are the files that pages load. Their paths change with their content, so that browsers
 // may keep them.
@@ -25,18 +31,14 @@ type staticFiles struct {
 
 func newStaticFiles() *staticFiles {
 	f := &staticFiles{bodies: map[string]*responsebody.Fixed{}}
-	f.style = f.add("console.css", "text/css; charset=utf-8")
-	f.script = f.add("console.js", "text/javascript; charset=utf-8")
-	f.icon = f.add("icon.svg", "image/svg+xml")
+	f.style = f.add("console.css", "text/css; charset=utf-8", styleFile)
+	f.script = f.add("console.js", "text/javascript; charset=utf-8", scriptFile)
+	f.icon = f.add("icon.svg", "image/svg+xml", iconFile)
 	return f
 }
 
 // add adds a file and returns its path.
-func (f *staticFiles) add(name, contentType string) string {
-	content, err := staticContent.ReadFile("static/" + name)
-	if err != nil {
-		panic(err) // the file is a part of the program
-	}
+func (f *staticFiles) add(name, contentType string, content []byte) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write(content) // a hash never fails to write
 	path := StaticRoot + hex.EncodeToString(sum.Sum(nil)) + "/" + name
