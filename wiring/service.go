@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
@@ -209,15 +210,17 @@ var consoleSet = wire.NewSet(
 
 // consolePorts are the use cases that the pages call.
 type consolePorts struct {
-	Servers  *browse.Browser
-	Cookies  *cookies.Service
-	Accounts authstore.Accounts
-	SignIn   *prometheus.SignIn
-	StepUp   *stepup.Service
-	Trail    *audit.Trail
-	Writer   *prometheus.Publisher
-	Reviews  *reviews.Service
-	Own      *browse.Own
+	Servers     *browse.Browser
+	Cookies     *cookies.Service
+	Accounts    authstore.Accounts
+	SignIn      *prometheus.SignIn
+	StepUp      *stepup.Service
+	Trail       *audit.Trail
+	Devices     *devices.Service
+	Credentials *credentials.Service
+	Writer      *prometheus.Publisher
+	Reviews     *reviews.Service
+	Own         *browse.Own
 }
 
 func newConsole(parts settings.Parts, p consolePorts) *console.Console {
@@ -226,6 +229,7 @@ func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 		ports.Auth = &console.AuthPorts{
 			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts},
 			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
+			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
 			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
 		}
 	}

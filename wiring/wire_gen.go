@@ -754,15 +754,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
 	own := browse.NewOwn(servers, sealer, grants)
 	wiringConsolePorts := consolePorts{
-		Servers:  browser,
-		Cookies:  cookiesService,
-		Accounts: accounts,
-		SignIn:   signIn,
-		StepUp:   stepupService,
-		Trail:    trail,
-		Writer:   prometheusPublisher,
-		Reviews:  reviewsService,
-		Own:      own,
+		Servers:     browser,
+		Cookies:     cookiesService,
+		Accounts:    accounts,
+		SignIn:      signIn,
+		StepUp:      stepupService,
+		Trail:       trail,
+		Devices:     devicesService,
+		Credentials: credentialsService,
+		Writer:      prometheusPublisher,
+		Reviews:     reviewsService,
+		Own:         own,
 	}
 	console := newConsole(parts, wiringConsolePorts)
 	settingsConsole := s.Console

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
@@ -29,6 +30,7 @@ type Ports struct {
 type AuthPorts struct {
 	Site       site.Ports
 	SignIn     signin.Ports
+	Account    account.Ports
 	Publishing publishing.Ports
 }
 
@@ -48,7 +50,7 @@ func New(p Ports) *Console {
 		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
 	}
 	s := site.New(p.Auth.Site)
-	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), publishing.New(s, p.Auth.Publishing)}}
+	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing)}}
 }
 
 // Mount adds the routes. The root of the site leads browsers to the console, and only them.
@@ -82,7 +84,7 @@ func (*Console) Scope(method, path string) throttle.Scope {
 	switch {
 	case method != http.MethodPost:
 		return throttle.APIAddress
-	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, site.StepUpPath):
+	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path), strings.HasPrefix(path, site.StepUpPath):
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress

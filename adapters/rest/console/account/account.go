@@ -1,0 +1,280 @@
+// Package account has the pages on which people look after their own sessions, devices, password, second
+// factor and audit log.
+package account
+
+import (
+	"context"
+	"embed"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+)
+
+//go:embed templates
+var templates embed.FS
+
+var (
+	accountPage       = site.ParsePage(templates, "templates/account.html")
+	passwordPage      = site.ParsePage(templates, "templates/password.html")
+	authenticatorPage = site.ParsePage(templates, "templates/authenticator.html")
+	recoveryPage      = site.ParsePage(templates, "templates/recovery.html")
+	logPage           = site.ParsePage(templates, "templates/log.html")
+)
+
+// Path is the path of the page with the sessions and devices.
+const Path = site.Root + "account"
+
+const (
+	sessionPath       = Path + "/sessions/:id/end"
+	revokePath        = Path + "/devices/:id/revoke"
+	trustPath         = Path + "/devices/:id/trust"
+	passwordPath      = Path + "/password"
+	authenticatorPath = Path + "/authenticator"
+	activatePath      = authenticatorPath + "/activate"
+	disablePath       = authenticatorPath + "/disable"
+	logPath           = Path + "/log"
+)
+
+// SignIn ends sessions. *signin.Service implements it and documents the errors.
+type SignIn interface {
+	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error
+}
+
+// Devices are the devices and sessions of a person. *devices.Service implements it and documents the
+// errors.
+type Devices interface {
+	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Device, int, error)
+	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Session, int, error)
+	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
+	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error)
+}
+
+// Credentials are the password and the second factor of a person. *credentials.Service implements it
+// and documents the errors.
+type Credentials interface {
+	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
+	Enrol(ctx context.Context, caller auth.Session) (credentials.Enrolment, error)
+	Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error)
+	Disable(ctx context.Context, caller auth.Session, code auth.OTP) error
+}
+
+// Trail has what was recorded of a person. *audit.Trail implements it.
+type Trail interface {
+	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+}
+
+// Ports are the use cases that the pages call.
+type Ports struct {
+	SignIn      SignIn
+	Devices     Devices
+	Credentials Credentials
+	Trail       Trail
+}
+
+// Pages are the pages of an account. It is safe for concurrent use.
+type Pages struct {
+	site  *site.Site
+	ports Ports
+}
+
+// New returns the pages.
+func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
+
+// Mount adds the routes.
+func (p *Pages) Mount(r fiber.Router) {
+	r.Get(Path, p.site.Require(auth.Unverified, p.show))
+	r.Post(sessionPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession}))
+	r.Post(revokePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke}))
+	r.Post(trustPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust}))
+	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
+	r.Post(passwordPath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword}))
+	r.Get(authenticatorPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAuthenticator(v, nil) }))
+	r.Post(authenticatorPath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol}))
+	r.Post(activatePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it on", Do: p.activate, Show: p.showAuthenticator}))
+	r.Post(disablePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it off", Do: p.disable, Show: p.showAuthenticator}))
+	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
+}
+
+// maxListed is the number of sessions and of devices on the page, the newest first. The API lists all.
+const maxListed = 100
+
+// accountView is the page with the sessions and devices.
+type accountView struct {
+	Person        auth.Account
+	Level         string
+	LevelMeans    string
+	Sessions      []sessionView
+	MoreSessions  int
+	Devices       []deviceView
+	MoreDevices   int
+	Authenticator bool
+}
+
+// sessionView is a session in words.
+type sessionView struct {
+	auth.Session
+
+	Device  string
+	Level   string
+	Reasons []signin.Reason
+	Current bool
+}
+
+// deviceView is a device in words.
+type deviceView struct {
+	auth.Device
+
+	Name    string
+	Trust   string
+	Class   string
+	Trusted bool
+	Current bool
+}
+
+// levels are the trust levels in words.
+var levels = map[auth.TrustLevel]struct{ name, means string }{
+	auth.FullTrust:    {"Full trust", "It may do everything that you may do."},
+	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry. A code raises it."},
+	auth.Unverified:   {"Not verified", "It may look at this account and little else. A code raises it."},
+	auth.HighRisk:     {"High risk", "It may only sign out."},
+}
+
+func (p *Pages) show(v *site.Visit) error {
+	page := auth.PageRequest{Limit: maxListed}
+	sessions, allSessions, err := p.ports.Devices.ListSessions(v.UserContext(), v.Session, page)
+	if err != nil {
+		return err
+	}
+	devices, allDevices, err := p.ports.Devices.ListDevices(v.UserContext(), v.Session, page)
+	if err != nil {
+		return err
+	}
+	reasons, err := p.reasons(v)
+	if err != nil {
+		return err
+	}
+	view := accountView{
+		Person: v.Account, Level: levels[v.Session.TrustLevel].name, LevelMeans: levels[v.Session.TrustLevel].means,
+		MoreSessions: allSessions - len(sessions), MoreDevices: allDevices - len(devices), Authenticator: v.Account.MFA.Active,
+	}
+	names := map[auth.DeviceID]string{}
+	for _, d := range devices {
+		names[d.ID] = nameDevice(d)
+		if !d.Revoked {
+			view.Devices = append(view.Devices, newDeviceView(d, v.Session.DeviceID))
+		}
+	}
+	for _, s := range sessions {
+		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], levels[s.TrustLevel].name, reasons[s.ID], s.ID == v.Session.ID})
+	}
+	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")]}, view)
+}
+
+// nameDevice returns a device in words: the browser and the system.
+func nameDevice(d auth.Device) string {
+	switch {
+	case d.Browser != "" && d.OS != "":
+		return d.Browser + " on " + d.OS
+	case d.Browser != "":
+		return d.Browser
+	case d.OS != "":
+		return d.OS
+	}
+	return "Unknown device"
+}
+
+func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
+	view := deviceView{Device: d, Name: nameDevice(d), Trust: "Not verified yet", Class: "warn", Current: d.ID == current}
+	switch {
+	case d.TrustStatus == auth.DeviceUntrusted:
+		view.Trust, view.Class = "Not trusted", "bad"
+	case d.TrustStatus == auth.DeviceTrusted && d.Confirmed:
+		view.Trust, view.Class, view.Trusted = "Trusted", "good", true
+	case d.TrustStatus == auth.DeviceTrusted:
+		view.Trust, view.Trusted = "Trusted, but not verified yet", true
+	case d.Confirmed:
+		view.Trust, view.Class = "Verified", ""
+	}
+	return view
+}
+
+// evaluations is how many of the last evaluations are searched for those of the sessions.
+const evaluations = 200
+
+// reasons returns why the last sessions did not get full trust when they began.
+func (p *Pages) reasons(v *site.Visit) (map[auth.SessionID][]signin.Reason, error) {
+	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
+	if err != nil {
+		return nil, err
+	}
+	reasons := map[auth.SessionID][]signin.Reason{}
+	for _, e := range found.Events {
+		if id, _ := e.Details["sessionId"].(string); id != "" {
+			reasons[auth.SessionID(id)] = signin.ReasonsOf(e)
+		}
+	}
+	return reasons, nil
+}
+
+// notices say what has just been done.
+var notices = map[string]string{
+	"session": "The session is ended.", "revoked": "The device is revoked, and its sessions are ended.",
+	"trusted": "The device is trusted from its next sign-in on.", "untrusted": "The device is not trusted any more.",
+	"password": "The password is changed, and all other sessions are ended.", "disabled": "The authenticator app is turned off.",
+}
+
+func (p *Pages) endSession(v *site.Visit) error {
+	id, err := pathID[auth.SessionID](v)
+	if err != nil {
+		return err
+	}
+	if err := p.ports.SignIn.Terminate(v.UserContext(), v.Session, id); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?done=session")
+}
+
+func (p *Pages) revoke(v *site.Visit) error {
+	id, err := pathID[auth.DeviceID](v)
+	if err != nil {
+		return err
+	}
+	if _, err := p.ports.Devices.Revoke(v.UserContext(), v.Session, id); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?done=revoked")
+}
+
+// setTrust marks a device as trusted or not. That may lower the session of this browser, whose cookie
+// then changes.
+func (p *Pages) setTrust(v *site.Visit) error {
+	id, err := pathID[auth.DeviceID](v)
+	if err != nil {
+		return err
+	}
+	status, done := auth.DeviceTrusted, "trusted"
+	if v.Form.Get("trust") == "no" {
+		status, done = auth.DeviceUntrusted, "untrusted"
+	}
+	if _, err := p.ports.Devices.SetTrust(v.UserContext(), v.Session, id, status); err != nil {
+		return err
+	}
+	if err := v.RotateCookie(); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?done=" + done)
+}
+
+func pathID[ID ~string](v *site.Visit) (ID, error) {
+	id, err := v.Param("id")
+	if err != nil {
+		return "", err
+	}
+	return auth.ParseUUID[ID]("id", id)
+}
+
