@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
@@ -56,6 +57,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -221,16 +223,19 @@ type consolePorts struct {
 	Writer      *prometheus.Publisher
 	Reviews     *reviews.Service
 	Own         *browse.Own
+	Grants      registrystore.Grants
+	Quarantine  *quarantine.Service
 }
 
 func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 	ports := console.Ports{Servers: p.Servers}
 	if parts.Auth {
 		ports.Auth = &console.AuthPorts{
-			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts},
+			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts, Grants: p.Grants},
 			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
 			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
 			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
+			Reviewing:  reviewing.Ports{Reviews: p.Reviews, Quarantine: p.Quarantine},
 		}
 	}
 	return console.New(ports)

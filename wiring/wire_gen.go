@@ -765,6 +765,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:      prometheusPublisher,
 		Reviews:     reviewsService,
 		Own:         own,
+		Grants:      grants,
+		Quarantine:  quarantineService,
 	}
 	console := newConsole(parts, wiringConsolePorts)
 	settingsConsole := s.Console

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -32,6 +33,7 @@ type AuthPorts struct {
 	SignIn     signin.Ports
 	Account    account.Ports
 	Publishing publishing.Ports
+	Reviewing  reviewing.Ports
 }
 
 // Console is the part of the API listener with the pages.
@@ -50,7 +52,7 @@ func New(p Ports) *Console {
 		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
 	}
 	s := site.New(p.Auth.Site)
-	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing)}}
+	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing), reviewing.New(s, p.Auth.Reviewing)}}
 }
 
 // Mount adds the routes. The root of the site leads browsers to the console, and only them.

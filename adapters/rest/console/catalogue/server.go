@@ -28,6 +28,8 @@ type serverView struct {
 	JSON        string
 	Raw         string // the address of the record in the API
 	LatestPath  string // of the latest version, if this one is not it
+	StatusPath  string // of the page that changes the status; empty if the person may not
+	HidePath    string // of the page that puts it in quarantine; likewise
 }
 
 // linkView is a link that a publisher gave. Readers see where it leads.
@@ -79,6 +81,9 @@ func (p *Pages) server(v *site.Visit) error {
 	}
 	view := newServerView(record)
 	view.list(editions)
+	if err := view.offer(v, record); err != nil {
+		return err
+	}
 	return v.Render(serverPage, site.Head{Title: view.Title}, view)
 }
 
@@ -93,6 +98,22 @@ func newServerView(r registry.Record) serverView {
 		view.Installs = newInstalls(r)
 	}
 	return view
+}
+
+// offer adds what the person may do with the server.
+func (view *serverView) offer(v *site.Visit, r registry.Record) error {
+	for _, action := range [...]registry.Action{registry.ActionPublish, registry.ActionEdit} {
+		if may, err := v.May(action, r.Name); err != nil {
+			return err
+		} else if may {
+			view.StatusPath = site.Root + "own/" + strings.TrimPrefix(ServerPath(r.Name), ServersPath)
+		}
+	}
+	may, err := v.May(registry.ActionReview, r.Name)
+	if may {
+		view.HidePath = site.Root + "quarantine?" + url.Values{"name": {r.Name.String()}, "version": {r.Version.String()}}.Encode()
+	}
+	return err
 }
 
 // list adds the versions of the server, the newest first.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 //go:embed templates
@@ -78,7 +80,11 @@ type navigationLink struct {
 
 // Render sends a page.
 func (v *Visit) Render(p *Page, head Head, main any) error {
-	return v.send(p, v.site.frame(v, head, main))
+	frame, err := v.site.frame(v, head, main)
+	if err != nil {
+		return err
+	}
+	return v.send(p, frame)
 }
 
 func (v *Visit) send(p *Page, frame frameView) error {
@@ -96,11 +102,15 @@ func (v *Visit) send(p *Page, frame frameView) error {
 }
 
 // frame returns what the layout shows to the visitor.
-func (s *Site) frame(v *Visit, head Head, main any) frameView {
+func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
 	links := []Link{{"Servers", Home}}
 	if v.SignedIn() {
-		links = append(links, Link{"Publish", Root + "publish"}, Link{"My servers", Root + "own"})
+		own, err := linksOf(v)
+		if err != nil {
+			return frameView{}, err
+		}
+		links = append(links, own...)
 		f.Person = string(v.Account.Email)
 		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
 		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
@@ -111,7 +121,20 @@ func (s *Site) frame(v *Visit, head Head, main any) frameView {
 	for _, l := range links {
 		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
 	}
-	return f
+	return f, nil
+}
+
+// linksOf returns the links of the navigation for what the person may do.
+func linksOf(v *Visit) ([]Link, error) {
+	grants, err := v.loadGrants()
+	if err != nil {
+		return nil, err
+	}
+	links := []Link{{"Publish", Root + "publish"}, {"My servers", Root + "own"}}
+	if slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionReview }) {
+		links = append(links, Link{"Reviews", Root + "reviews"}, Link{"Quarantine", Root + "quarantine"})
+	}
+	return links, nil
 }
 
 // isCurrent reports whether a page belongs to a link of the navigation.

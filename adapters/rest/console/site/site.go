@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // Root is the path below which all pages are.
@@ -42,10 +43,16 @@ type Accounts interface {
 	Get(ctx context.Context, id auth.UserID) (auth.Account, error)
 }
 
-// Ports are the dependencies of a Site. Cookies and Accounts are nil if nobody can sign in.
+// Grants are what people may do. A store of grants implements it.
+type Grants interface {
+	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
+}
+
+// Ports are the dependencies of a Site. All are nil if nobody can sign in.
 type Ports struct {
 	Cookies  Cookies
 	Accounts Accounts
+	Grants   Grants
 }
 
 // Link is an entry of the navigation.
@@ -82,6 +89,8 @@ type Visit struct {
 
 	site   *Site
 	cookie auth.CookieSecret
+	grants []registry.Grant // of the person; read by loadGrants
+	loaded bool
 }
 
 // SignedIn reports whether somebody is signed in.
@@ -90,6 +99,36 @@ func (v *Visit) SignedIn() bool { return v.Session.ID != "" }
 // Token returns an access token for one act of the person, for use cases that learn from it who acts.
 func (v *Visit) Token() (string, error) {
 	return v.site.ports.Cookies.Token(v.UserContext(), v.Session)
+}
+
+// loadGrants returns the grants of the person. It reads them once.
+func (v *Visit) loadGrants() ([]registry.Grant, error) {
+	if !v.SignedIn() || v.loaded {
+		return v.grants, nil
+	}
+	grants, err := v.site.ports.Grants.Of(v.UserContext(), registry.Holder(v.Session.UserID))
+	v.grants, v.loaded = grants, err == nil
+	return grants, err
+}
+
+// May reports whether the person has a grant for a server. It says what to offer; the use cases decide
+// what is allowed.
+func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
+	grants, err := v.loadGrants()
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == action && g.Pattern.Matches(name) }), err
+}
+
+// NameOf returns the e-mail address of a person with an id, and any other text as it is.
+func (v *Visit) NameOf(holder string) (string, error) {
+	id, err := auth.ParseUUID[auth.UserID]("id", holder)
+	if err != nil {
+		return holder, nil //nolint:nilerr // it is not the id of a person
+	}
+	a, err := v.site.ports.Accounts.Get(v.UserContext(), id)
+	if fault.Is(err, fault.NotFound) {
+		return holder, nil
+	}
+	return string(a.Email), err
 }
 
 // Handler serves a request for a page.

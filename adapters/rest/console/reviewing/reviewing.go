@@ -1,0 +1,344 @@
+// Package reviewing has the pages on which reviewers decide about documents, and put servers in
+// quarantine.
+package reviewing
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+)
+
+//go:embed templates
+var templates embed.FS
+
+var (
+	queuePage      = site.ParsePage(templates, "templates/queue.html")
+	reviewPage     = site.ParsePage(templates, "templates/review.html")
+	quarantinePage = site.ParsePage(templates, "templates/quarantine.html")
+)
+
+// The paths of the pages.
+const (
+	Path           = site.Root + "reviews"
+	QuarantinePath = site.Root + "quarantine"
+
+	reviewPath  = Path + "/:id"
+	decidePath  = reviewPath + "/decide"
+	releasePath = QuarantinePath + "/release"
+)
+
+// Reviews are the documents that reviewers decide about. *reviews.Service implements it and documents
+// the errors.
+type Reviews interface {
+	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
+	Get(ctx context.Context, r reviews.Request, id review.ID) (review.Shown, error)
+	Approve(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
+	Reject(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
+}
+
+// Quarantine is what an organisation hides. *quarantine.Service implements it and documents the errors.
+type Quarantine interface {
+	Add(ctx context.Context, r quarantine.Request, read func() (quarantine.Draft, error)) (registry.Quarantined, error)
+	Release(ctx context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error
+	List(ctx context.Context, r quarantine.Request, q quarantine.Query) (quarantine.Page, error)
+}
+
+// Ports are the use cases that the pages call.
+type Ports struct {
+	Reviews    Reviews
+	Quarantine Quarantine
+}
+
+// Pages are the pages of reviewers. It is safe for concurrent use.
+type Pages struct {
+	site  *site.Site
+	ports Ports
+}
+
+// New returns the pages.
+func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
+
+// Mount adds the routes.
+func (p *Pages) Mount(r fiber.Router) {
+	r.Get(Path, p.site.Require(auth.Unverified, p.queue))
+	r.Get(reviewPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
+	r.Post(decidePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show}))
+	r.Get(QuarantinePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showQuarantine(v, nil) }))
+	r.Post(QuarantinePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine}))
+	r.Post(releasePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release}))
+}
+
+// states are the states of reviews in words.
+var states = map[review.State]struct{ text, class string }{
+	review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"}, review.Superseded: {"Superseded", ""},
+}
+
+// kinds are the kinds of submissions in words.
+var kinds = map[review.Kind]string{review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document"}
+
+// queueView is the page with a list of reviews.
+type queueView struct {
+	States  []stateLink
+	State   string
+	Reviews []rowView
+	Next    string
+	Later   bool
+}
+
+type stateLink struct {
+	Text, Path string
+	Current    bool
+}
+
+// rowView is a review in a list.
+type rowView struct {
+	review.Shown
+
+	Path, Kind, By string
+}
+
+func (p *Pages) queue(v *site.Visit) error {
+	q := reviews.Query{State: v.Text("state"), Cursor: v.Text("cursor")}
+	if q.State == "" {
+		q.State = string(review.Pending)
+	}
+	token, err := v.Token()
+	if err != nil {
+		return err
+	}
+	found, err := p.ports.Reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, q)
+	if err != nil {
+		return err
+	}
+	view := queueView{State: states[review.State(q.State)].text, Later: q.Cursor != ""}
+	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+		view.States = append(view.States, stateLink{states[s].text, Path + "?state=" + string(s), string(s) == q.State})
+	}
+	for _, r := range found.Reviews {
+		by, err := v.NameOf(r.Submitter.Key)
+		if err != nil {
+			return err
+		}
+		view.Reviews = append(view.Reviews, rowView{r, Path + "/" + string(r.ID), kinds[r.Kind], by})
+	}
+	if found.NextCursor != "" {
+		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
+	}
+	return v.Render(queuePage, site.Head{Title: "Reviews", Notice: notices[v.Text("done")]}, view)
+}
+
+// notices say what has just been done.
+var notices = map[string]string{
+	"approve": "Approved. The document is listed now.", "reject": "Rejected. The submitter is told why.",
+	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
+}
+
+// reviewView is the page of a review.
+type reviewView struct {
+	review.Shown
+
+	State, Class, Kind string
+	By, Decider        string
+	Document           string
+	Differences        []differenceView
+	Checks             []checkView
+	Action             string
+	Open               bool // it waits for a decision
+	Own                bool // the person has submitted it
+	Comment            string
+}
+
+// differenceView is a value that differs between two documents.
+type differenceView struct{ Path, Before, After string }
+
+// checkView is the check of a package in words.
+type checkView struct {
+	review.Check
+
+	Text, Class string
+}
+
+// checkTexts are the results of checks in words.
+var checkTexts = map[review.CheckState]struct{ text, class string }{
+	review.CheckPassed: {"Passed", "good"}, review.CheckFailed: {"Failed", "bad"}, review.CheckSkipped: {"Not checked", "warn"},
+}
+
+func (p *Pages) show(v *site.Visit, problems site.Problems) error {
+	request, id, err := p.request(v)
+	if err != nil {
+		return err
+	}
+	shown, err := p.ports.Reviews.Get(v.UserContext(), request, id)
+	if err != nil {
+		return err
+	}
+	view := reviewView{
+		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
+		Document: indent(shown.Document), Action: Path + "/" + string(shown.ID) + "/decide",
+		Open: shown.State == review.Pending, Own: shown.Submitter.Key == string(v.Session.UserID), Comment: v.Form.Get("comment"),
+	}
+	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
+		return err
+	}
+	if view.Decider, err = v.NameOf(shown.DecidedBy); err != nil {
+		return err
+	}
+	for _, d := range shown.Diff {
+		view.Differences = append(view.Differences, differenceView{d.Path, value(d.Before), value(d.After)})
+	}
+	for _, c := range shown.Checks {
+		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
+	}
+	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+// request returns the caller, and the review in the path.
+func (p *Pages) request(v *site.Visit) (reviews.Request, review.ID, error) {
+	id, err := v.Param("id")
+	if err != nil {
+		return reviews.Request{}, "", err
+	}
+	token, err := v.Token()
+	return reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, review.ID(id), err
+}
+
+// indent returns a document as people read it.
+func indent(document []byte) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, document, "", "  "); err != nil {
+		return string(document)
+	}
+	return b.String()
+}
+
+// value returns a value of a document as JSON; empty for one that is not there.
+func value(v any) string {
+	if v == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(bytes.TrimSpace(b.Bytes()))
+}
+
+// decide approves or rejects a document.
+func (p *Pages) decide(v *site.Visit) error {
+	request, id, err := p.request(v)
+	if err != nil {
+		return err
+	}
+	comment := v.Form.Get("comment")
+	switch decision := v.Form.Get("decision"); decision {
+	case "approve":
+		_, err = p.ports.Reviews.Approve(v.UserContext(), request, id, comment)
+	case "reject":
+		_, err = p.ports.Reviews.Reject(v.UserContext(), request, id, comment)
+	default:
+		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(Path + "/" + url.PathEscape(string(id)) + "?done=" + v.Form.Get("decision"))
+}
+
+// quarantineView is the page with what is in quarantine.
+type quarantineView struct {
+	Entries               []hiddenView
+	Next                  string
+	Later                 bool
+	Name, Version, Reason string // as the form was filled in
+}
+
+type hiddenView struct {
+	registry.Quarantined
+
+	Version string // empty for the whole server
+	By      string
+}
+
+func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	cursor := v.Text("cursor")
+	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantine.Query{Cursor: cursor})
+	if err != nil {
+		return err
+	}
+	view := quarantineView{Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
+	if view.Name == "" {
+		view.Name, view.Version = v.Text("name"), v.Text("version")
+	}
+	for _, q := range found.Entries {
+		by, err := v.NameOf(string(q.By))
+		if err != nil {
+			return err
+		}
+		view.Entries = append(view.Entries, hiddenView{q, q.Version.String(), by})
+	}
+	if found.NextCursor != "" {
+		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
+	}
+	return v.Render(quarantinePage, site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+func (p *Pages) quarantineRequest(v *site.Visit) (quarantine.Request, error) {
+	token, err := v.Token()
+	return quarantine.Request{Token: token, Address: rest.Address(v.Ctx)}, err
+}
+
+// hide puts a server or a version in quarantine.
+func (p *Pages) hide(v *site.Visit) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantine.Draft, error) {
+		return quarantine.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
+	})
+	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
+		err = fault.New(fault.Invalid, fault.PublicMessage(err))
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(QuarantinePath + "?done=hidden")
+}
+
+// release releases a server or a version from quarantine.
+func (p *Pages) release(v *site.Visit) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantine.Target, error) { return readTarget(v), nil })
+	if err != nil {
+		return err
+	}
+	return v.Redirect(QuarantinePath + "?done=released")
+}
+
+func readTarget(v *site.Visit) quarantine.Target {
+	return quarantine.Target{ServerName: v.Form.Get("name"), Version: v.Form.Get("version")}
+}
