@@ -277,4 +277,3 @@ func pathID[ID ~string](v *site.Visit) (ID, error) {
 	}
 	return auth.ParseUUID[ID]("id", id)
 }
-

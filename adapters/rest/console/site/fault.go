@@ -35,6 +35,18 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	default:
 		view.Title = "Not possible"
 	}
-	v := &Visit{Ctx: c, site: s}
-	return v.send(messagePage, s.bareFrame(v, Head{Title: view.Title}, view))
+	v, known := c.Locals(visitKey).(*Visit)
+	if !known {
+		v = &Visit{Ctx: c, site: s}
+	}
+	frame, err := s.frame(v, Head{Title: view.Title}, view)
+	if err != nil || !known { // the database is away, or it is not known who asks
+		frame = s.bareFrame(v, Head{Title: view.Title}, view)
+	}
+	return v.send(messagePage, frame)
 }
+
+type localKey int
+
+// visitKey is the key of the visit among the values of a request.
+const visitKey localKey = 0

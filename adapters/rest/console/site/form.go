@@ -59,7 +59,7 @@ func parseMultipart(body []byte, boundary string) (url.Values, error) {
 	for n := 0; ; n++ {
 		part, err := reader.NextRawPart()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && bytes.Contains(body, []byte("--"+boundary)):
 			return form, nil
 		case err != nil:
 			return nil, errForm()

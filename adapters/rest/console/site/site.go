@@ -171,6 +171,7 @@ func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 	if err := s.identify(v); err != nil {
 		return nil, err
 	}
+	c.Locals(visitKey, v)
 	if c.Method() == fiber.MethodPost {
 		form, err := readForm(c)
 		if err != nil {

@@ -1,0 +1,143 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"golang.org/x/net/html"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestAccount checks sessions and devices: what is shown, and that they can be ended and revoked.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
+		s := e.Start(t)
+		ada := e.NewWriter(t, s, "ada@example.com")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.follow("ada@example.com", http.StatusOK)
+		b.wantText("Not verified. It may look at this account and little else.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
+		if n := strings.Count(b.text(), "This browser"); n != 2 {
+			t.Errorf("%d rows are of this browser, want a session and a device", n)
+		}
+		// The session of the API ends, and its device is revoked.
+		b.press("End the session of Firefox on Linux", http.StatusOK)
+		b.wantPath("/console/account?done=session")
+		b.wantText("The session is ended.")
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusUnauthorized)
+
+		b.press("Trust Firefox on Linux", http.StatusOK)
+		b.wantText("The device is trusted from its next sign-in on.")
+		b.press("Do not trust Firefox on Linux", http.StatusOK)
+		b.wantText("The device is not trusted any more.", "Not trusted")
+
+		other := newBrowser(t, s)
+		other.signIn(ada)
+		other.open("/console/account", http.StatusOK)
+		b.press("Revoke Firefox on Linux", http.StatusOK) // of both browsers, which are one device
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Faccount%3Fdone%3Drevoked")
+		other.open("/console/account", http.StatusOK)
+		other.wantPath("/console/sign-in?next=%2Fconsole%2Faccount")
+	})
+}
+
+// TestPasswordChange checks the change of the password: after a step-up, with a new cookie, and the end
+// of the other sessions.
+func TestPasswordChange(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewWriter(t, s, "ada@example.com")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.open("/console/account/password", http.StatusOK)
+		b.press("Change the password", http.StatusForbidden, "currentPassword", "wrong", "newPassword", "Another-Horse-8")
+		b.wantText("To go on with Change the password, enter a one-time code.")
+		b.verify(e, ada, http.StatusOK)
+		b.wantPath("/console/account/password")
+		b.wantText("Present password")
+		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", fixture.Password, "newPassword", "short")
+		b.wantText("NewPassword must have at least 8 characters")
+		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword", "Another-Horse-8")
+		b.wantText("CurrentPassword is wrong.")
+		before := b.client.Jar.Cookies(b.page.url)
+		b.press("Change the password", http.StatusOK, "currentPassword", fixture.Password, "newPassword", "Another-Horse-8")
+		b.wantPath("/console/account?done=password")
+		b.wantText("The password is changed, and all other sessions are ended.")
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusUnauthorized)
+		thief := newBrowser(t, s)
+		thief.client.Jar.SetCookies(b.page.url, before)
+		thief.open("/console/account", http.StatusOK)
+		thief.wantText("E-mail address Password")
+	})
+}
+
+// TestAuthenticatorApp checks how a person sets up an authenticator app, and turns it off.
+func TestAuthenticatorApp(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewPerson(t, "ada@example.com")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.open("/console/account/authenticator", http.StatusOK)
+		b.press("Set up an authenticator app", http.StatusForbidden)
+		b.verify(e, ada, http.StatusOK)
+		b.wantText("You are verified. Everything is ready.")
+		b.press("Set up an authenticator app", http.StatusOK)
+		image := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" })
+		if image == nil || !strings.HasPrefix(attribute(image, "src"), "data:image/png;base64,") {
+			t.Fatal("there is no QR code")
+		}
+		secret := strings.ReplaceAll(b.field("secret"), " ", "")
+		b.press("Turn it on", http.StatusUnprocessableEntity, "code", "12")
+		b.wantText("Code is wrong.", b.field("secret"))
+		code := func(steps int) string {
+			code, err := totp.GenerateCode(secret, time.Now().Add(time.Duration(steps)*30*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return code
+		}
+		b.press("Turn it on", http.StatusOK, "code", code(0))
+		b.wantText("Recovery codes", "They are not shown again.")
+		codes := all(b.page.root, func(n *html.Node) bool { return n.Data == "code" })
+		if len(codes) != 10 {
+			t.Errorf("there are %d recovery codes", len(codes))
+		}
+		b.open("/console/account/authenticator", http.StatusOK)
+		b.press("Turn it off", http.StatusUnprocessableEntity, "code", "12")
+		b.press("Turn it off", http.StatusOK, "code", textOf(codes[0]))
+		b.wantText("The authenticator app is turned off.")
+	})
+}
+
+// TestAuditLog checks the person's own audit log and its filters.
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada, bea := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "bea@example.com")
+		b := newBrowser(t, s)
+		b.signIn(bea)
+		b.press("Sign out", http.StatusOK)
+		b.signIn(ada)
+		b.open("/console/account/log", http.StatusOK)
+		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device", "ipAddress 127.0.0.1")
+		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until", time.Now().UTC().Format("2006-01-02"))
+		b.wantText("1 event")
+		b.press("Show", http.StatusOK, "until", "2020-01-01")
+		b.wantText("No event matches.")
+		b.press("Show", http.StatusUnprocessableEntity, "until", "tomorrow")
+		b.wantText("Enter a date such as 2026-01-31.")
+		b.open("/console/account/log?type=X", http.StatusUnprocessableEntity)
+		b.wantText("Choose one of the kinds of events.")
+	})
+}

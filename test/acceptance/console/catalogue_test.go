@@ -1,0 +1,137 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestCatalogue checks the list, the search, the pages and the page of a server, without signing in.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+		for i := range 35 {
+			doc := fixture.NewServerDocument(fmt.Sprintf("com.example/server-%02d", i), "1.0.0")
+			ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+		}
+		doc := fixture.NewServerDocument("com.example/server-00", "1.1.0")
+		doc["remotes"] = []map[string]any{{"type": "streamable-http", "url": "https://remote.example.com/mcp"}}
+		doc["websiteUrl"] = "https://www.example.com/"
+		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+		b := newBrowser(t, s)
+		b.open("/console/", http.StatusOK)
+		b.wantText("com.example/server-00 ", "Version 1.1.0", "com.example/server-29 ")
+		b.wantNoText("com.example/server-30")
+		b.follow("Next page", http.StatusOK)
+		b.wantText("com.example/server-30", "com.example/server-34")
+		b.follow("First page", http.StatusOK)
+		b.press("Search", http.StatusOK, "q", "SERVER-3")
+		b.wantText("com.example/server-30")
+		b.wantNoText("com.example/server-29", "Next page")
+		b.press("Search", http.StatusOK, "q", "nothing at all")
+		b.wantText("No server matches.")
+		b.open("/console/?cursor=nonsense", http.StatusUnprocessableEntity)
+		b.open("/console/servers/com.example/server-00", http.StatusOK)
+		b.wantText("Version 1.1.0", "Latest", "VS Code", "Claude Code", "Cursor", "Gemini CLI", "https://remote.example.com/mcp", "www.example.com", ".vscode/mcp.json")
+		checkLinks(t, b)
+		b.follow("1.0.0", http.StatusOK)
+		b.wantText("This is not the latest version.")
+		b.open("/console/servers/com.example/unknown", http.StatusNotFound)
+		b.open("/console/servers/com.example/server-00/versions/9.9.9", http.StatusNotFound)
+		b.open("/console/servers/com.example/%00", http.StatusNotFound)
+	})
+}
+
+// checkLinks checks the links that lead out of the page of a server.
+func checkLinks(t *testing.T, b *browser) {
+	t.Helper()
+	schemes := map[string]bool{}
+	for _, n := range all(b.page.root, func(n *html.Node) bool { return n.Data == "a" }) {
+		target := attribute(n, "href")
+		scheme, _, _ := strings.Cut(target, ":")
+		switch {
+		case strings.HasPrefix(target, "/") || strings.HasPrefix(target, "#"):
+		case scheme == "https":
+			if attribute(n, "rel") != "noopener noreferrer nofollow" {
+				t.Errorf("the link to %s has rel %q", target, attribute(n, "rel"))
+			}
+		default:
+			schemes[scheme] = true
+		}
+	}
+	if len(schemes) != 2 || !schemes["vscode"] || !schemes["cursor"] {
+		t.Errorf("the schemes of other links are %v", schemes)
+	}
+	for _, n := range all(b.page.root, func(n *html.Node) bool { return attribute(n, "src") != "" }) {
+		if !strings.HasPrefix(attribute(n, "src"), "/console/static/") {
+			t.Errorf("the page loads %s", attribute(n, "src"))
+		}
+	}
+}
+
+// TestHeaders checks the headers of pages, and that forms of other sites are refused.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t)
+	ada := e.NewPerson(t, "ada@example.com")
+	b := newBrowser(t, s)
+	check := func(path string, status int) {
+		b.open(path, status)
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+			"Referrer-Policy":         "same-origin", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
+		} {
+			if got := b.page.header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+		if size := len(b.page.body); size > 100_000 {
+			t.Errorf("%s has %d bytes", path, size)
+		}
+	}
+	check("/console/", http.StatusOK)
+	check("/console/sign-in", http.StatusOK)
+	check("/console/nothing", http.StatusNotFound)
+	b.signIn(ada)
+	for _, path := range []string{"/console/account", "/console/account/log", "/console/account/password", "/console/account/authenticator", "/console/publish", "/console/own", "/console/reviews", "/console/step-up"} {
+		check(path, http.StatusOK)
+	}
+	check("/console/quarantine", http.StatusForbidden)
+	for _, other := range []map[string]string{
+		{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, {"Sec-Fetch-Site": "", "Origin": "null"},
+	} {
+		for _, button := range []string{"Sign out", "Publish"} {
+			b.open("/console/publish", http.StatusOK)
+			r := b.submission(button)
+			for name, value := range other {
+				r.Header.Set(name, value)
+				if value == "" {
+					r.Header.Del(name)
+				}
+			}
+			b.send(r, http.StatusForbidden)
+			b.wantText("The form was sent from a page of another site")
+		}
+	}
+	b.open("/console/account", http.StatusOK)
+	b.wantText("My account")
+	// A client that is no browser sends neither header, and has no cookie that a page could use.
+	r := b.submission("Sign out")
+	r.Header.Del("Origin")
+	r.Header.Del("Sec-Fetch-Site")
+	b.send(r, http.StatusOK)
+	// What is not a form is refused.
+	for contentType, status := range map[string]int{"application/json": http.StatusUnsupportedMediaType, "multipart/form-data": http.StatusBadRequest, "multipart/form-data; boundary=x": http.StatusBadRequest} {
+		b.send(b.request(http.MethodPost, "/console/sign-in", []byte(`{"email":"a"}`), contentType), status)
+	}
+	b.send(b.request(http.MethodPost, "/console/sign-in", []byte("a=%zz"), "application/x-www-form-urlencoded"), http.StatusBadRequest)
+	b.send(b.request(http.MethodPost, "/console/sign-in", []byte(strings.Repeat("a=1&", 300)), "application/x-www-form-urlencoded"), http.StatusBadRequest)
+}

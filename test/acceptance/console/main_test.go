@@ -1,0 +1,10 @@
+// Package console tests the pages below /console/ as a browser without JavaScript uses them.
+package console
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

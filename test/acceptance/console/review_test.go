@@ -1,0 +1,90 @@
+package console
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestReview submits a document, which a second person rejects and then approves.
+func TestReview(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "review *")
+		bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
+		submit := func(version string) {
+			ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", version)).WantStatus(t, http.StatusOK)
+		}
+		submit("1.0.0")
+		author, b := newBrowser(t, s), newBrowser(t, s)
+		author.signIn(ada)
+		author.follow("My servers", http.StatusOK)
+		author.wantText("Waiting for review", "com.example/weather 1.0.0")
+		author.follow("com.example/weather", http.StatusOK)
+		author.wantText("You have submitted this document, so somebody else decides about it.")
+
+		b.signIn(bea)
+		b.follow("Reviews", http.StatusOK)
+		b.wantText("com.example/weather 1.0.0 New server ada@example.com")
+		b.follow("com.example/weather", http.StatusOK)
+		b.wantText("Pending", "Submitted by ada@example.com")
+		b.press("Reject", http.StatusForbidden, "comment", "Say who <b>runs</b> it.")
+		b.verify(e, bea, http.StatusOK)
+		if b.field("comment") != "Say who <b>runs</b> it." {
+			t.Errorf("after the step-up the form has the comment %q", b.field("comment"))
+		}
+		b.press("Reject", http.StatusOK)
+		b.wantText("Rejected. The submitter is told why.", "Decided by bea@example.com", "Say who <b>runs</b> it.")
+		submit("1.0.0")
+		b.open("/console/reviews", http.StatusOK)
+		b.follow("com.example/weather", http.StatusOK)
+		b.press("Approve", http.StatusOK)
+		b.wantText("Approved. The document is listed now.")
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusOK)
+
+		submit("1.1.0")
+		b.open("/console/reviews", http.StatusOK)
+		b.follow("com.example/weather", http.StatusOK)
+		b.wantText("What changes", "/version", "Before: \"1.0.0\"", "After: \"1.1.0\"")
+		b.open("/console/reviews?state=rejected", http.StatusOK)
+		b.wantText("com.example/weather 1.0.0")
+		b.open("/console/reviews?state=nonsense", http.StatusBadRequest)
+		b.open("/console/reviews/00000000-0000-4000-8000-000000000000", http.StatusNotFound)
+	})
+}
+
+// TestQuarantine puts a server in quarantine and releases it.
+func TestQuarantine(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		bea := e.NewPerson(t, "bea@example.com", "review *")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.wantNoText("Quarantine")
+		b.open("/console/quarantine", http.StatusForbidden)
+		b.press("Sign out", http.StatusOK)
+		b.signIn(bea)
+		b.open("/console/servers/com.example/weather", http.StatusOK)
+		b.follow("Put in quarantine", http.StatusOK)
+		if b.field("name") != "com.example/weather" || b.field("version") != "1.0.0" {
+			t.Errorf("the form has %q, %q", b.field("name"), b.field("version"))
+		}
+		b.press("Put in quarantine", http.StatusForbidden, "version", "", "reason", "It sends data elsewhere.")
+		b.verify(e, bea, http.StatusOK)
+		b.press("Put in quarantine", http.StatusOK)
+		b.wantText("It is in quarantine, and listed nowhere.", "It sends data elsewhere.", "bea@example.com")
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusNotFound)
+		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/unknown", "reason", "x")
+		b.wantText("There is a problem")
+		b.open("/console/quarantine", http.StatusOK)
+		b.press("Release com.example/weather", http.StatusOK)
+		b.wantText("It is released, and listed as before.", "Nothing is in quarantine.")
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusOK)
+	})
+}

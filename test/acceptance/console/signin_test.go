@@ -1,0 +1,251 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// TestRoot checks that browsers are led to the console, and that nothing changes for other clients.
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		b := newBrowser(t, s)
+		b.open("/", http.StatusOK)
+		b.wantPath("/console/")
+		b.wantText("Nothing is published yet.")
+		a := apiclient.Call(t, "GET", s.API+"/", nil).WantStatus(t, http.StatusNotFound)
+		if got := string(a.Body); got != `{"error":"no such path; the API is described at /docs"}` {
+			t.Errorf("an API client gets %s", got)
+		}
+		b.open("/console", http.StatusOK)
+		b.wantPath("/console/")
+		b.open("/console/nothing", http.StatusNotFound)
+		b.wantText("Not found", "All servers")
+	})
+}
+
+// TestConsoleOff checks that the pages can be switched off, and run without sign-in.
+func TestConsoleOff(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	off := newBrowser(t, e.Start(t, "CONSOLE=off"))
+	off.open("/", http.StatusNotFound)
+	off.open("/console/", http.StatusNotFound)
+	process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), e.Environ, "serve", "--only", "registry,console")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Kill)
+	alone := newBrowser(t, &fixture.Service{T: t, API: "http://" + process.API})
+	alone.open("/console/", http.StatusOK)
+	alone.wantNoText("Sign in", "Publish")
+	alone.open("/console/sign-in", http.StatusNotFound)
+	if _, stderr, code := e.TryCommand(t, "", "serve", "--only", "console"); code == 0 || !strings.Contains(stderr, "--only: the part console needs the part registry") {
+		t.Errorf("the console without the registry: %d, %s", code, stderr)
+	}
+}
+
+// TestSignIn checks the way in and out: wrong passwords, the page to come back to, the cookies.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewPerson(t, "ada@example.com")
+		b := newBrowser(t, s)
+		b.open("/console/account?done=session", http.StatusOK)
+		b.wantPath("/console/sign-in?next=" + url.QueryEscape("/console/account?done=session"))
+		b.press("Sign in", http.StatusUnprocessableEntity, "email", "ada@example.com", "password", "wrong")
+		b.wantText("E-mail address or password is wrong.")
+		if b.field("email") != "ada@example.com" || b.field("password") != "" {
+			t.Errorf("the form has the e-mail address %q and the password %q", b.field("email"), b.field("password"))
+		}
+		b.press("Sign in", http.StatusUnprocessableEntity, "email", "nobody@example.com", "password", "wrong")
+		b.wantText("E-mail address or password is wrong.")
+		b.press("Sign in", http.StatusUnprocessableEntity, "email", "nonsense", "password", "x")
+		b.wantText("Email must be an e-mail address.")
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		b.wantPath("/console/account?done=session")
+		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.", "no step-up or MFA was passed on the device")
+		checkCookie(t, b)
+
+		before := b.client.Jar.Cookies(b.page.url)
+		b.press("Sign out", http.StatusOK)
+		b.wantText("Sign in")
+		if left := b.client.Jar.Cookies(b.page.url); len(left) != 0 {
+			t.Errorf("cookies after the sign-out: %v", left)
+		}
+		b.client.Jar.SetCookies(b.page.url, before)
+		b.open("/console/account", http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Faccount")
+	})
+}
+
+// checkCookie checks the session cookie of a browser, and that no page has its value or a token.
+func checkCookie(t *testing.T, b *browser) {
+	t.Helper()
+	cookies := b.client.Jar.Cookies(b.page.url)
+	if len(cookies) != 1 || cookies[0].Name != "tollgate" || len(cookies[0].Value) != 43 {
+		t.Fatalf("the cookies are %v", cookies)
+	}
+	if strings.Contains(b.page.body, cookies[0].Value) || strings.Contains(b.page.body, "eyJ") {
+		t.Error("the page has the value of the cookie, or a token")
+	}
+	if got := b.page.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control is %q", got)
+	}
+}
+
+// TestNoOpenRedirect checks that a sign-in leads to pages of the console only.
+func TestNoOpenRedirect(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t)
+	ada := e.NewPerson(t, "ada@example.com")
+	for _, next := range []string{
+		"https://evil.example/", "//evil.example/", `/\evil.example/`, "/console/../../evil", "/console//../x", "javascript:alert(1)", "/v0.1/servers",
+		"/console/\n//evil.example", "http:/console/", "/console",
+	} {
+		b := newBrowser(t, s)
+		b.open("/console/sign-in?next="+url.QueryEscape(next), http.StatusOK)
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		b.wantPath("/console/")
+	}
+}
+
+// TestSecureCookie checks the cookies over TLS, and that there are none over plain HTTP elsewhere.
+func TestSecureCookie(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, "TRUSTED_PROXIES=127.0.0.1/32")
+	ada := e.NewPerson(t, "ada@example.com")
+	send := func(host, proto string) (*http.Response, string) {
+		b := newBrowser(t, s)
+		b.open("/console/sign-in", http.StatusOK)
+		r := b.submission("Sign in", "email", ada.Email, "password", fixture.Password)
+		r.Host = host
+		r.Header.Set("Origin", proto+"://"+host)
+		r.Header.Set("X-Forwarded-Proto", proto)
+		r.Header.Set("X-Forwarded-For", "192.0.2.1")
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response, strings.Join(response.Header.Values("Set-Cookie"), "\n")
+	}
+	response, cookie := send("tools.example.com", "https")
+	lower := strings.ToLower(cookie)
+	if response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(cookie, "__Host-tollgate=") {
+		t.Fatalf("over TLS the status is %d and the cookie %s", response.StatusCode, cookie)
+	}
+	for _, flag := range []string{"path=/;", "secure", "httponly", "samesite=lax"} {
+		if !strings.Contains(lower, flag) {
+			t.Errorf("the cookie does not have %s: %s", flag, cookie)
+		}
+	}
+	if strings.Contains(lower, "domain=") {
+		t.Errorf("the cookie has a domain: %s", cookie)
+	}
+	if response, cookie := send("tools.example.com", "http"); response.StatusCode != http.StatusOK || cookie != "" {
+		t.Errorf("over plain HTTP elsewhere the status is %d and the cookie %q", response.StatusCode, cookie)
+	}
+	for _, host := range []string{"localhost", "127.0.0.1:3000", "[::1]:3000"} {
+		if _, cookie := send(host, "http"); !strings.HasPrefix(cookie, "tollgate=") || strings.Contains(strings.ToLower(cookie), "secure") {
+			t.Errorf("at %s the cookie is %s", host, cookie)
+		}
+	}
+	for _, host := range []string{"localhost.evil.example", "127.0.0.1.example.com", "192.0.2.1"} {
+		if _, cookie := send(host, "http"); cookie != "" {
+			t.Errorf("at %s the cookie is %s", host, cookie)
+		}
+	}
+}
+
+// TestSecondFactor checks the sign-in with an authenticator app.
+func TestSecondFactor(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewPerson(t, "ada@example.com")
+		app := e.EnrolAuthenticator(t, ada)
+		b := newBrowser(t, s)
+		b.open("/console/sign-in?next=/console/account", http.StatusOK)
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		b.wantText("Second factor")
+		b.press("Continue", http.StatusUnprocessableEntity, "code", "000000")
+		b.wantText("There is a problem")
+		b.press("Continue", http.StatusOK, "code", app.Code(t, 1))
+		b.wantPath("/console/account")
+		b.wantText("Authenticator app On")
+	})
+}
+
+// TestSessionsEndTogether checks that the cookie is the same session as that of the API: it ends with
+// it, on each instance.
+func TestSessionsEndTogether(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		one, other := e.Start(t), e.Start(t)
+		ada := e.NewWriter(t, one, "ada@example.com")
+		b, elsewhere := newBrowser(t, one), newBrowser(t, other)
+		b.signIn(ada)
+		elsewhere.client.Jar = b.client.Jar // cookies do not depend on the port
+		elsewhere.open("/console/account", http.StatusOK)
+		elsewhere.wantPath("/console/account")
+
+		b.open("/console/step-up?next=/console/account", http.StatusOK)
+		b.verify(e, ada, http.StatusOK)
+		b.wantPath("/console/account")
+		b.wantText("Full trust.")
+		elsewhere.open("/console/account", http.StatusOK)
+		elsewhere.wantText("Full trust.")
+
+		var listed struct{ Sessions []struct{ ID string } }
+		apiclient.Call(t, "GET", one.API+"/sessions", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &listed)
+		own, _ := fixture.ReadSession(t, one, ada)
+		for _, session := range listed.Sessions {
+			if session.ID != own {
+				apiclient.Call(t, "DELETE", one.API+"/sessions/"+session.ID, nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
+			}
+		}
+		b.open("/console/account", http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Faccount")
+	})
+}
+
+// TestCookieRotation checks that the cookie from before a step-up is dead after it.
+func TestCookieRotation(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewPerson(t, "ada@example.com")
+		b, thief := newBrowser(t, s), newBrowser(t, s)
+		b.signIn(ada)
+		stolen := b.client.Jar.Cookies(b.page.url)
+		b.open("/console/step-up", http.StatusOK)
+		b.wantText("no step-up or MFA was passed on the device")
+		b.press("Send a code to a…@example.com", http.StatusOK)
+		b.press("Verify", http.StatusUnprocessableEntity, "step-up.code", "00000x")
+		b.wantText("The code is wrong.")
+		b.press("Send a new code", http.StatusOK)
+		b.wantText("A new code was sent.")
+		b.press("Verify", http.StatusOK, "step-up.code", e.LastCode(t, ada.Email))
+		b.wantPath("/console/")
+		thief.client.Jar.SetCookies(b.page.url, stolen)
+		thief.open("/console/account", http.StatusOK)
+		thief.wantText("E-mail address Password")
+		// The browser is known from now on, and gets more trust.
+		b.press("Sign out", http.StatusOK)
+		b.signIn(ada)
+		b.open("/console/account", http.StatusOK)
+		b.wantText("Limited trust.")
+	})
+}
