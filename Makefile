@@ -35,11 +35,11 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test check lint generate build bench fuzz vuln
+.PHONY: help run test check lint generate build screenshots bench fuzz vuln
 .PHONY: check-format check-vet check-generated check-tidy tool-lint tools-protobuf
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-10s %s\n' "$$target" "$$words"; done
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-12s %s\n' "$$target" "$$words"; done
 
 run: build ## build and serve with embedded defaults and the example rate limit rules
 	@export RUNTIME_ROOT="$${RUNTIME_ROOT-docs/examples/ratelimit}"; \
@@ -67,6 +67,10 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 	@mkdir -p bin/plugins
 	$(BUILD) -o bin/ ./cmd/tollgate ./cmd/ratelimit-client
 	$(if $(PLUGINS),$(BUILD) -o bin/plugins/ $(PLUGINS))
+
+screenshots: ## write pictures of all pages of the console to bin/screenshots
+	@mkdir -p bin/screenshots
+	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -count=1 -run '^TestPages$$' ./test/acceptance/consolebrowser
 
 bench: ## measure the service under load
 	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)

@@ -96,7 +96,7 @@ func TestCompletion(t *testing.T) {
 		"table json jsonl":                {"audit", "search", "--output", ""},
 		"publish edit review":             {"grant", "add", "--action", ""},
 		"":                                {"user", "lock", "--email", ""},
-		"registry auth methods ratelimit": {"serve", "--only", ""},
+		"registry auth methods ratelimit console": {"serve", "--only", ""},
 	} {
 		r := runCommand(t, t.TempDir(), "", append([]string{"__completeNoDesc"}, line...)...)
 		offered, directive, _ := strings.Cut(r.stdout, ":")

@@ -1,9 +1,6 @@
 // Package browser opens the pages of the service in a real browser and checks what a reader, a
 // keyboard and a screen reader need: the page loads nothing from other hosts, the browser's console
 // shows no errors, text has enough contrast, headings and landmarks form an outline, and links lead
-// to their targets. The content of the pages is tested in the packages that generate them.
-//
-// TEST_CHROMIUM is the path of the browser, Chromium or Chrome; without it the tests look for one
-// under its usual names. TEST_PICTURES is a folder in which the tests save a screenshot of each
-// view.
+// to their targets. The content of the pages is tested in the packages that generate them. Package
+// chromium has the browser; the pages of the console are tested in test/acceptance.
 package browser

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/tollgate-dev/tollgate/test/chromium"
 )
 
 // inspectScript returns a list of defects of the page that is open.
@@ -15,22 +17,20 @@ var inspectScript string
 
 // TestDocs checks /docs in a wide and a narrow window, in light and in dark mode.
 func TestDocs(t *testing.T) {
-	window, address := openTab(t), startService(t)
-	recorded := recordComplaints(t, window, address)
-	for _, v := range []viewport{
-		{"wide-light", 1280, "light"}, {"wide-dark", 1280, "dark"}, {"narrow-light", 390, "light"}, {"narrow-dark", 390, "dark"},
-	} {
-		t.Run(v.name, func(t *testing.T) {
-			window.run(t, chromedp.Navigate("about:blank"))
-			window.setViewport(t, v)
-			window.run(t, chromedp.Navigate(address+"/docs"))
-			savePicture(t, window, v.name)
-			for _, defect := range evaluate[[]string](t, window, inspectScript) {
+	window, address := chromium.Open(t), startService(t)
+	recorded := chromium.RecordComplaints(t, window, address)
+	for _, v := range chromium.Viewports(1280, 390) {
+		t.Run(v.Name, func(t *testing.T) {
+			window.Run(t, chromedp.Navigate("about:blank"))
+			window.SetViewport(t, v)
+			window.Run(t, chromedp.Navigate(address+"/docs"))
+			chromium.SavePicture(t, window, v.Name)
+			for _, defect := range chromium.Evaluate[[]string](t, window, inspectScript) {
 				t.Error(defect)
 			}
 			checkLink(t, window, v, "publishServer")
 			checkLink(t, window, v, "schema-ServerDetail")
-			for _, complaint := range recorded.takeAll() {
+			for _, complaint := range recorded.TakeAll() {
 				t.Error(complaint)
 			}
 		})
@@ -41,16 +41,16 @@ func TestDocs(t *testing.T) {
 
 // checkLink clicks a link to a section of the page and checks that the section's heading becomes
 // visible.
-func checkLink(t *testing.T, w tab, v viewport, id string) {
+func checkLink(t *testing.T, w chromium.Tab, v chromium.Viewport, id string) {
 	t.Helper()
-	seen := evaluate[bool](t, w, fmt.Sprintf(`(() => {
+	seen := chromium.Evaluate[bool](t, w, fmt.Sprintf(`(() => {
 		const link = [...document.querySelectorAll('a[href="#%[1]s"]')].find((a) => a.checkVisibility());
 		link.click();
 		const box = document.querySelector("#%[1]s h3 a").getBoundingClientRect();
 		const there = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
 		return location.hash === "#%[1]s" && there !== null && there.closest("h3") !== null && there.closest("#%[1]s") !== null;
 	})()`, id))
-	savePicture(t, w, v.name+"-"+id)
+	chromium.SavePicture(t, w, v.Name+"-"+id)
 	if !seen {
 		t.Errorf("after a click on a link to %s its heading is not visible", id)
 	}
@@ -58,25 +58,25 @@ func checkLink(t *testing.T, w tab, v viewport, id string) {
 
 // checkSkipLink checks that the first Tab shows a link that skips the table of contents, and that
 // Enter follows it.
-func checkSkipLink(t *testing.T, w tab, address string) {
+func checkSkipLink(t *testing.T, w chromium.Tab, address string) {
 	t.Helper()
-	w.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(address+"/docs"), chromedp.KeyEvent("\t"))
-	if !evaluate[bool](t, w, `document.activeElement.matches("a.skip") && document.activeElement.getBoundingClientRect().left >= 0`) {
+	w.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(address+"/docs"), chromedp.KeyEvent("\t"))
+	if !chromium.Evaluate[bool](t, w, `document.activeElement.matches("a.skip") && document.activeElement.getBoundingClientRect().left >= 0`) {
 		t.Error("the first Tab does not show the link that skips the table of contents")
 	}
-	w.run(t, chromedp.KeyEvent("\r"))
-	if got := evaluate[string](t, w, "location.hash"); got != "#top" {
+	w.Run(t, chromedp.KeyEvent("\r"))
+	if got := chromium.Evaluate[string](t, w, "location.hash"); got != "#top" {
 		t.Errorf("the link that skips the table of contents leads to %q, want #top", got)
 	}
 }
 
 // checkContentPolicy checks that the browser blocks a script and a style that were injected into
 // the page, and reports that.
-func checkContentPolicy(t *testing.T, w tab, address string, recorded *complaints) {
+func checkContentPolicy(t *testing.T, w chromium.Tab, address string, recorded *chromium.Complaints) {
 	t.Helper()
-	w.run(t, chromedp.Navigate(address+"/docs"))
-	recorded.takeAll()
-	blocked := evaluate[bool](t, w, `(() => {
+	w.Run(t, chromedp.Navigate(address+"/docs"))
+	recorded.TakeAll()
+	blocked := chromium.Evaluate[bool](t, w, `(() => {
 		const script = document.createElement("script");
 		script.textContent = "window.ran = true";
 		const style = document.createElement("style");
@@ -87,7 +87,7 @@ func checkContentPolicy(t *testing.T, w tab, address string, recorded *complaint
 	if !blocked {
 		t.Error("the browser applied a script or a style that was injected into the page")
 	}
-	if len(recorded.takeAll()) == 0 {
+	if len(recorded.TakeAll()) == 0 {
 		t.Error("no complaint was recorded for the blocked script, so this test would miss other complaints too")
 	}
 }

@@ -23,6 +23,10 @@ install_missing() {
     needs_installer Chromium TEST_CHROMIUM
     packages+=(chromium)
   fi
+  if [ -z "${TEST_AXE:-}" ] && ! command -v npm >/dev/null; then
+    needs_installer npm TEST_AXE
+    packages+=(npm)
+  fi
   [ ${#packages[@]} -gt 0 ] || return 0
 
   say "installing ${packages[*]}"

@@ -6,6 +6,8 @@
 #   TEST_MEMCACHED_ADDR  host:port
 #   TEST_CHROMIUM        the program of a browser, Chromium or Chrome, which the tests start themselves
 #
+#   TEST_AXE             the file axe.min.js of axe-core, which looks for faults of accessibility in pages
+#
 # If a variable is set, the tests use that server. For each variable that is not set, the script installs the server if
 # it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. When
 # the command ends, fails or is interrupted, the script stops these servers and removes their files. Its exit status is
@@ -25,6 +27,8 @@ source "$here/valkey.sh"
 source "$here/memcached.sh"
 # shellcheck source=chromium.sh
 source "$here/chromium.sh"
+# shellcheck source=axe.sh
+source "$here/axe.sh"
 
 if [ $# -eq 0 ]; then
   echo "usage: $0 COMMAND [ARGUMENT]..." >&2
@@ -45,5 +49,6 @@ postgres_ready
 valkey_ready
 memcached_ready
 chromium_ready
+axe_ready
 
 run_command "$@"

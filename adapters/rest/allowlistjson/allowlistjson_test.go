@@ -2,11 +2,15 @@ package allowlistjson_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
@@ -157,5 +161,61 @@ func compareGolden(t *testing.T, name string, text []byte) {
 	}
 	if !bytes.Equal(text, want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
+	}
+}
+
+// TestInstallLinks checks that a link has the configuration of the snippet, as the client reads it.
+func TestInstallLinks(t *testing.T) {
+	record := newRecord(t, "com.example/wea_ther", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3","transport":{"type":"stdio"},
+		"packageArguments":[{"type":"positional","value":"a b&c=d+e%"}],"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true}]}`))
+	link := func(c allowlist.Client) string {
+		snippet, err := allowlist.NewSnippet(record, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := allowlistjson.InstallLink(snippet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
+	read := func(text string, into any) {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	type server struct {
+		Name, Type, Command string
+		Args                []string
+		Inputs              []struct{ ID string }
+		Env                 map[string]string
+	}
+	coded, found := strings.CutPrefix(link(allowlist.ClientVSCode), "vscode:mcp/install?")
+	text, err := url.PathUnescape(coded) // as decodeURIComponent does
+	if !found || err != nil {
+		t.Fatalf("the link is %s, %v", coded, err)
+	}
+	var vscode server
+	read(text, &vscode)
+	if vscode.Name != "wea_ther" || vscode.Type != "stdio" || vscode.Args[len(vscode.Args)-1] != "a b&c=d+e%" || len(vscode.Inputs) != 1 || vscode.Env["API_KEY"] == "" {
+		t.Errorf("the link for VS Code has %s", text)
+	}
+	u, err := url.Parse(link(allowlist.ClientCursor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := base64.StdEncoding.DecodeString(u.Query().Get("config"))
+	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" || u.Query().Get("name") != "wea_ther" || err != nil {
+		t.Fatalf("the link for Cursor is %s, %v", u, err)
+	}
+	var cursor server
+	read(string(config), &cursor)
+	if cursor.Command == "" || cursor.Args[len(cursor.Args)-1] != "a b&c=d+e%" {
+		t.Errorf("the link for Cursor has %s", config)
+	}
+	for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientGemini} {
+		if got := link(c); got != "" {
+			t.Errorf("the link for %s is %s", c, got)
+		}
 	}
 }

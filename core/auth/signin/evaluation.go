@@ -37,6 +37,7 @@ func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 
 // Reason is why a sign-in got points: a part of its risk score, in words.
 type Reason struct {
+	Factor string // as in the event
 	Points int
 	Text   string
 }
@@ -48,7 +49,7 @@ func ReasonsOf(e auth.Event) (reasons []Reason) {
 	for _, factor := range [...]string{"deviceFamiliarity", "geographicAnomaly", "ipReputation", "loginVelocity", "failedAttempts"} {
 		text, _ := texts[factor].(string)
 		if n := pointsOf(points[factor]); n > 0 {
-			reasons = append(reasons, Reason{n, text})
+			reasons = append(reasons, Reason{factor, n, text})
 		}
 	}
 	slices.SortStableFunc(reasons, func(a, b Reason) int { return b.Points - a.Points })

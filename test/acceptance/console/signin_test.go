@@ -73,7 +73,7 @@ func TestSignIn(t *testing.T) {
 		b.wantText("Email must be an e-mail address.")
 		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.wantPath("/console/account?done=session")
-		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.", "no step-up or MFA was passed on the device")
+		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.", "New device: no code was entered on it yet.")
 		checkCookie(t, b)
 
 		before := b.client.Jar.Cookies(b.page.url)
@@ -231,7 +231,7 @@ func TestCookieRotation(t *testing.T) {
 		b.signIn(ada)
 		stolen := b.client.Jar.Cookies(b.page.url)
 		b.open("/console/step-up", http.StatusOK)
-		b.wantText("no step-up or MFA was passed on the device")
+		b.wantText("New device: no code was entered on it yet.")
 		b.press("Send a code to a…@example.com", http.StatusOK)
 		b.press("Verify", http.StatusUnprocessableEntity, "step-up.code", "00000x")
 		b.wantText("The code is wrong.")

@@ -121,7 +121,7 @@ type sessionView struct {
 
 	Device  string
 	Level   string
-	Reasons []signin.Reason
+	Reasons []string
 	Current bool
 }
 
@@ -207,15 +207,15 @@ func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 const evaluations = 200
 
 // reasons returns why the last sessions did not get full trust when they began.
-func (p *Pages) reasons(v *site.Visit) (map[auth.SessionID][]signin.Reason, error) {
+func (p *Pages) reasons(v *site.Visit) (map[auth.SessionID][]string, error) {
 	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
 	if err != nil {
 		return nil, err
 	}
-	reasons := map[auth.SessionID][]signin.Reason{}
+	reasons := map[auth.SessionID][]string{}
 	for _, e := range found.Events {
 		if id, _ := e.Details["sessionId"].(string); id != "" {
-			reasons[auth.SessionID(id)] = signin.ReasonsOf(e)
+			reasons[auth.SessionID(id)] = site.DescribeReasons(signin.ReasonsOf(e))
 		}
 	}
 	return reasons, nil

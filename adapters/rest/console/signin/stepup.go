@@ -60,7 +60,7 @@ func carry(v *site.Visit, title string) carriedView {
 type stepUpView struct {
 	carriedView
 	Routes  []routeView
-	Reasons []signin.Reason
+	Reasons []string
 }
 
 // routeView is a method of a step-up in words.
@@ -116,14 +116,14 @@ func lastDigits(number string) string {
 const evaluations = 50
 
 // reasons returns why the session did not get full trust when it began.
-func (p *Pages) reasons(v *site.Visit) ([]signin.Reason, error) {
+func (p *Pages) reasons(v *site.Visit) ([]string, error) {
 	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range found.Events {
 		if e.Details["sessionId"] == string(v.Session.ID) {
-			return signin.ReasonsOf(e), nil
+			return site.DescribeReasons(signin.ReasonsOf(e)), nil
 		}
 	}
 	return nil, nil

@@ -34,7 +34,7 @@ func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return t.UTC().Format("2 January 2006, 15:04 UTC")
+	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
 }
 
 // Page is the template of a page.

@@ -27,6 +27,17 @@
       if (!confirm(form.dataset.ask)) event.preventDefault();
     });
   }
-  // The problems of a form take the focus, also in browsers that do not do it by themselves.
-  document.querySelector(".problems")?.focus();
+  // Places in a document: <a data-line="1" data-column="1" href="#document">.
+  for (const link of document.querySelectorAll("a[data-line]")) {
+    link.addEventListener("click", (event) => {
+      const field = document.getElementById(link.hash.slice(1));
+      const lines = field.value.split("\n");
+      const before = lines.slice(0, link.dataset.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
+      const at = before + [...lines[link.dataset.line - 1]].slice(0, link.dataset.column - 1).join("").length;
+      event.preventDefault();
+      field.focus();
+      field.setSelectionRange(at, at);
+      field.scrollTop = field.scrollHeight * (link.dataset.line - 1) / lines.length - field.clientHeight / 2;
+    });
+  }
 })();

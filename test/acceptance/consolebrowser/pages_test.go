@@ -1,0 +1,155 @@
+package consolebrowser
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/chromium"
+)
+
+// auditScript runs axe-core on the page, and returns what it finds and what else is wrong: contents that
+// are wider than the window, and pages without a heading.
+const auditScript = `(async () => {
+	const wrong = [];
+	const found = await axe.run({runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}});
+	for (const v of found.violations) for (const n of v.nodes) wrong.push(v.id + ": " + v.help + ": " + n.html.slice(0, 120) + " " + (n.any[0]?.message ?? ""));
+	const width = document.documentElement.clientWidth;
+	if (document.documentElement.scrollWidth > width) wrong.push("the page is " + document.documentElement.scrollWidth + " pixels wide, the window " + width);
+	if (document.querySelectorAll("h1").length !== 1) wrong.push("the page does not have one h1");
+	return wrong;
+})()`
+
+// site is a service with something on each page, and people.
+type site struct {
+	t   *testing.T
+	e   *fixture.Environment
+	s   *fixture.Service
+	axe string
+}
+
+const longName = "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be-in-practice-and-longer"
+
+func openSite(t *testing.T, e *fixture.Environment) *site {
+	t.Helper()
+	axe, err := os.ReadFile(os.Getenv("TEST_AXE")) // a setting of the tests
+	if err != nil {
+		t.Fatalf("axe-core is missing: %v", err)
+	}
+	s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
+	site := &site{t, e, s, string(axe)}
+	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
+	bea := e.NewWriter(t, s, "bea@example.com", "review *")
+	publish := func(name, version string, more map[string]any) string {
+		doc := fixture.NewServerDocument(name, version)
+		for k, v := range more {
+			doc[k] = v
+		}
+		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+		var list struct{ Reviews []struct{ ID string } }
+		apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
+		return list.Reviews[len(list.Reviews)-1].ID
+	}
+	approve := func(id string) {
+		bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/reviews/"+id+"/approve", map[string]any{}).WantStatus(t, http.StatusOK)
+	}
+	approve(publish("com.example/weather", "1.0.0", map[string]any{"title": "Weather", "packages": []map[string]any{{
+		"registryType": "npm", "identifier": "@example/weather", "version": "1.0.0", "transport": map[string]any{"type": "stdio"},
+		"environmentVariables": []map[string]any{{"name": "API_KEY", "description": "The key of the weather service.", "isRequired": true, "isSecret": true}},
+	}}}))
+	approve(publish(longName, "1.0.0-with-a-long-prerelease.20261123.1", map[string]any{
+		"title": "خادم الطقس للجميع", "description": "يعرض حالة الطقس في كل مكان. " + strings.Repeat("ä", 40),
+		"remotes": []map[string]any{{"type": "streamable-http", "url": "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30)}},
+	}))
+	approve(publish("com.example/news", "1.0.0", nil))
+	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
+	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{"serverName": "com.example/news", "reason": "It sends data elsewhere."}).WantStatus(t, http.StatusOK)
+	return site
+}
+
+// TestPages opens each page, light and dark, wide and narrow. axe-core finds nothing wrong with them, the
+// browser complains about nothing, and nothing is wider than the window.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	site := openSite(t, e)
+	everybody := newPerson(t, e, site.s)
+	site.check(everybody, "catalogue", "/console/")
+	site.check(everybody, "no-result", "/console/?q=nothing")
+	site.check(everybody, "server", "/console/servers/com.example/weather")
+	site.check(everybody, "long-server", "/console/servers/"+longName)
+	site.check(everybody, "not-found", "/console/servers/com.example/unknown")
+	site.check(everybody, "sign-in", "/console/sign-in")
+
+	ada := newPerson(t, e, site.s)
+	ada.signIn("ada@example.com")
+	site.check(ada, "account", "/console/account")
+	site.check(ada, "password", "/console/account/password")
+	site.check(ada, "authenticator", "/console/account/authenticator")
+	site.check(ada, "log", "/console/account/log")
+	site.check(ada, "publish", "/console/publish")
+	ada.open("/console/publish")
+	ada.fill("Server document", `{"name":"com.example/weather","version":1,"description":"Weather.","remotes":[{"type":"http"}]}`)
+	ada.press("Publish")
+	site.checkOpen(ada, "mistakes")
+	ada.open("/console/own/com.example/weather")
+	ada.press("Change the status")
+	site.checkOpen(ada, "step-up")
+	ada.press("Send a code to a…@example.com")
+	site.checkOpen(ada, "code")
+	ada.fill("Code", "000000")
+	ada.enter()
+	site.checkOpen(ada, "wrong-code")
+	site.check(ada, "own", "/console/own")
+	site.check(ada, "status", "/console/own/com.example/weather")
+
+	bea := newPerson(t, e, site.s)
+	bea.signIn("bea@example.com")
+	site.check(bea, "reviews", "/console/reviews")
+	site.check(bea, "no-reviews", "/console/reviews?state=superseded")
+	bea.open("/console/reviews")
+	bea.press("com.example/weather")
+	site.checkOpen(bea, "review")
+	site.check(bea, "quarantine", "/console/quarantine")
+}
+
+// open opens a page.
+func (p *person) open(path string) {
+	p.t.Helper()
+	p.tab.Run(p.t, chromedp.Navigate(chromium.Evaluate[string](p.t, p.tab, "location.origin")+path))
+}
+
+// check opens a page and checks it.
+func (s *site) check(p *person, name, path string) {
+	s.t.Helper()
+	p.open(path)
+	s.checkOpen(p, name)
+}
+
+// checkOpen checks the page that is open.
+func (s *site) checkOpen(p *person, name string) {
+	s.t.Helper()
+	for _, v := range chromium.Viewports(1400, 320) {
+		p.tab.SetViewport(s.t, v)
+		chromium.SavePicture(s.t, p.tab, fmt.Sprintf("%s-%s", name, v.Name))
+		p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
+		found, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[[]string](auditScript, chromedp.EvalAwaitPromise))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, defect := range found {
+			s.t.Errorf("%s, %s: %s", name, v.Name, defect)
+		}
+	}
+	for _, complaint := range p.errors.TakeAll() {
+		if !strings.Contains(complaint, "status of 4") {
+			s.t.Errorf("%s: %s", name, complaint)
+		}
+	}
+}
