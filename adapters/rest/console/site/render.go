@@ -69,6 +69,7 @@ type frameView struct {
 	SignIn              string // the address of the sign-in; empty if there is none
 	Person              string // who is signed in; empty for nobody
 	Verified            bool   // the session has full trust
+	Verifying           bool   // the page is a step of a step-up
 	StepUp              string // the address of the step-up
 	HighRisk            bool   // nothing is allowed
 }
@@ -114,6 +115,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 		f.Person = string(v.Account.Email)
 		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
 		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
+		f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
 		f.StepUp = withNext(StepUpPath, f.Path)
 	} else if s.HasSignIn() {
 		f.SignIn = withNext(SignInPath, v.address())
