@@ -166,7 +166,7 @@ func compareGolden(t *testing.T, name string, text []byte) {
 
 // TestInstallLinks checks that a link has the configuration of the snippet, as the client reads it.
 func TestInstallLinks(t *testing.T) {
-	record := newRecord(t, "com.example/wea_ther", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3","transport":{"type":"stdio"},
+	record := newRecord(t, "com.example/news_feed", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3","transport":{"type":"stdio"},
 		"packageArguments":[{"type":"positional","value":"a b&c=d+e%"}],"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true}]}`))
 	link := func(c allowlist.Client) string {
 		snippet, err := allowlist.NewSnippet(record, c)
@@ -197,7 +197,7 @@ func TestInstallLinks(t *testing.T) {
 	}
 	var vscode server
 	read(text, &vscode)
-	if vscode.Name != "wea_ther" || vscode.Type != "stdio" || vscode.Args[len(vscode.Args)-1] != "a b&c=d+e%" || len(vscode.Inputs) != 1 || vscode.Env["API_KEY"] == "" {
+	if vscode.Name != "news_feed" || vscode.Type != "stdio" || vscode.Args[len(vscode.Args)-1] != "a b&c=d+e%" || len(vscode.Inputs) != 1 || vscode.Env["API_KEY"] == "" {
 		t.Errorf("the link for VS Code has %s", text)
 	}
 	u, err := url.Parse(link(allowlist.ClientCursor))
@@ -205,7 +205,7 @@ func TestInstallLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	config, err := base64.StdEncoding.DecodeString(u.Query().Get("config"))
-	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" || u.Query().Get("name") != "wea_ther" || err != nil {
+	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" || u.Query().Get("name") != "news_feed" || err != nil {
 		t.Fatalf("the link for Cursor is %s, %v", u, err)
 	}
 	var cursor server
