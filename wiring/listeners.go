@@ -70,6 +70,7 @@ type apiParts struct {
 	Auth       *authapi.API
 	Console    *console.Console
 	Pages      settings.Console
+	Readiness  *readiness
 	Methods    *methodsapi.API
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
@@ -189,6 +190,7 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []rest.Probe, p *lifecycle.Process) error {
 	a.Database.Measure(a.Metrics)
 	health := rest.NewHealth(probes...)
+	a.Readiness.health = health
 	app := rest.New(a.Config, rest.Ports{
 		Parts: a.running(parts), Health: health, Pages: apidocs.New(), Throttle: a.Throttle, Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,

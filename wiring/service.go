@@ -1,6 +1,8 @@
 package wiring
 
 import (
+	"context"
+
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
@@ -10,14 +12,17 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
@@ -36,6 +41,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -44,7 +50,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
+	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -207,7 +215,10 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(meth
 
 // consoleSet provides the pages of the console.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browse.NewOwn, wire.Struct(new(cookies.Ports), "*"),
+	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browse.NewOwn,
+	operate.New, people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, grants.New, wire.Struct(new(grants.Ports), "*"),
+	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"), events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"),
+	wire.Struct(new(readiness)), wire.Struct(new(cookies.Ports), "*"),
 )
 
 // consolePorts are the use cases that the pages call.
@@ -225,6 +236,23 @@ type consolePorts struct {
 	Own         *browse.Own
 	Grants      registrystore.Grants
 	Quarantine  *quarantine.Service
+	Operate     *operate.Authorizer
+	People      *people.Service
+	Sessions    *devices.Operator
+	Changes     *grants.Operator
+	Policies    *policies.Operator
+	Views       *views.Operator
+	Mirrors     *mirrors.Operator
+	Webhooks    *events.Operator
+	Plugins     *pluginhost.Host
+	Readiness   *readiness
+}
+
+// readiness returns the states of the dependencies. The listener of the API sets health.
+type readiness struct{ health *rest.Health }
+
+func (r *readiness) states(ctx context.Context) (status string, states map[string]string) {
+	return r.health.States(ctx)
 }
 
 func newConsole(parts settings.Parts, p consolePorts) *console.Console {
@@ -239,6 +267,17 @@ func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 		}
 	}
 	return console.New(ports)
+}
+
+// plugins returns the state of each plugin.
+func (p consolePorts) plugins() []operating.Plugin {
+	var all []operating.Plugin
+	for _, s := range p.Plugins.Status() {
+		all = append(all, operating.Plugin{
+			Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError, Restarts: s.Restarts,
+		})
+	}
+	return all
 }
 
 // retentionSet provides the removal of old records.

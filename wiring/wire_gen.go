@@ -54,6 +54,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/grants"
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
@@ -194,12 +195,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
 	registryrecordsPolicies := registryrecords.NewPolicies(db)
-	grants := registryrecords.NewGrants(db)
+	registryrecordsGrants := registryrecords.NewGrants(db)
 	accounts := authrecords.NewAccounts(db)
 	makers := inprocess.NewMakers(accounts)
 	checkerPorts := policies.CheckerPorts{
 		Policies: registryrecordsPolicies,
-		Grants:   grants,
+		Grants:   registryrecordsGrants,
 		Makers:   makers,
 		Clock:    clock,
 	}
@@ -346,7 +347,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	authority := inprocess.NewAuthority(accessChecker, trail, trustLevel)
 	personPorts := policies.PersonPorts{
 		Operator:  operator,
-		Grants:    grants,
+		Grants:    registryrecordsGrants,
 		Authority: authority,
 	}
 	policiesService := policies.New(personPorts)
@@ -398,7 +399,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	quarantinePersonPorts := quarantine.PersonPorts{
 		Operator:  quarantineOperator,
-		Grants:    grants,
+		Grants:    registryrecordsGrants,
 		Authority: authority,
 		Cursors:   sealer,
 	}
@@ -442,7 +443,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewsPersonPorts := reviews.PersonPorts{
 		Operator:  reviewsOperator,
-		Grants:    grants,
+		Grants:    registryrecordsGrants,
 		Authority: authority,
 		Notifier:  reviewNotifier,
 	}
@@ -453,7 +454,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reminderPorts := reviews.ReminderPorts{
 		Reviews:  registryrecordsReviews,
 		Notices:  reviewNotices,
-		Grants:   grants,
+		Grants:   registryrecordsGrants,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   clock,
@@ -525,7 +526,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:       servers,
 		Reader:       servers,
 		Quarantine:   registryrecordsQuarantine,
-		Grants:       grants,
+		Grants:       registryrecordsGrants,
 		Policies:     checker,
 		Reviews:      registryrecordsReviews,
 		Rules:        reviewRules,
@@ -752,7 +753,66 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
-	own := browse.NewOwn(servers, sealer, grants)
+	own := browse.NewOwn(servers, sealer, registryrecordsGrants)
+	authorizer := operate.New(registryrecordsGrants, authority)
+	peoplePorts := people.Ports{
+		Accounts:    accounts,
+		Devices:     authrecordsDevices,
+		Sessions:    sessions,
+		Lockouts:    lockouts,
+		Pending:     pendingLogins,
+		Transaction: transactions,
+		Passwords:   hasher,
+		Cache:       cache,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
+	}
+	peopleService, err := people.New(peoplePorts)
+	if err != nil {
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	devicesOperator := devices.NewOperator(devicesService)
+	grantsPorts := grants.Ports{
+		Transactions: transactions,
+		Grants:       registryrecordsGrants,
+		Recorder:     recorder,
+	}
+	grantsOperator := grants.New(grantsPorts)
+	viewsOperatorPorts := views.OperatorPorts{
+		Transactions: transactions,
+		Views:        registryrecordsViews,
+		Recorder:     recorder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	viewsOperator := views.NewOperator(viewsOperatorPorts)
+	eventsOperatorPorts := events.OperatorPorts{
+		Transactions: transactions,
+		Webhooks:     webhooks,
+		Deliveries:   deliveries,
+		Recorder:     recorder,
+		Sealer:       inprocessSealer,
+		Sender:       sender,
+		Encoder:      encoder,
+		Clock:        clock,
+		Entropy:      entropy,
+	}
+	eventsOperator := events.NewOperator(eventsOperatorPorts)
+	wiringReadiness := &readiness{}
 	wiringConsolePorts := consolePorts{
 		Servers:     browser,
 		Cookies:     cookiesService,
@@ -765,8 +825,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:      prometheusPublisher,
 		Reviews:     reviewsService,
 		Own:         own,
-		Grants:      grants,
+		Grants:      registryrecordsGrants,
 		Quarantine:  quarantineService,
+		Operate:     authorizer,
+		People:      peopleService,
+		Sessions:    devicesOperator,
+		Changes:     grantsOperator,
+		Policies:    operator,
+		Views:       viewsOperator,
+		Mirrors:     mirrorsOperator,
+		Webhooks:    eventsOperator,
+		Plugins:     host,
+		Readiness:   wiringReadiness,
 	}
 	console := newConsole(parts, wiringConsolePorts)
 	settingsConsole := s.Console
@@ -807,6 +877,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Auth:       authapiAPI,
 		Console:    console,
 		Pages:      settingsConsole,
+		Readiness:  wiringReadiness,
 		Methods:    methodsapiAPI,
 		Throttle:   throttle,
 		Clock:      clock,

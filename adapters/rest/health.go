@@ -83,6 +83,12 @@ func (h *Health) sendReadiness(c *fiber.Ctx) error {
 	return c.JSON(response)
 }
 
+// States returns what /ready says: the status, and the state of each dependency.
+func (h *Health) States(ctx context.Context) (status string, states map[string]string) {
+	r := h.newReadyResponse(h.checkDependencies(ctx))
+	return r.Status, r.Dependencies
+}
+
 // newReadyResponse returns the response for the errors of the checks by dependency.
 func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
 	response := readyResponse{"ok", map[string]string{}}

@@ -93,9 +93,9 @@ func TestTimes(t *testing.T) {
 // TestCompletion calls the hidden command that shells use for completion.
 func TestCompletion(t *testing.T) {
 	for want, line := range map[string][]string{
-		"table json jsonl":                {"audit", "search", "--output", ""},
-		"publish edit review":             {"grant", "add", "--action", ""},
-		"":                                {"user", "lock", "--email", ""},
+		"table json jsonl":            {"audit", "search", "--output", ""},
+		"publish edit review operate": {"grant", "add", "--action", ""},
+		"":                            {"user", "lock", "--email", ""},
 		"registry auth methods ratelimit console": {"serve", "--only", ""},
 	} {
 		r := runCommand(t, t.TempDir(), "", append([]string{"__completeNoDesc"}, line...)...)

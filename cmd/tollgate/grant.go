@@ -24,24 +24,23 @@ type grantFlags struct{ email, action, resource string }
 
 func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
-	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit or review")
-	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *")
-	requireFlags(c, "email", "action", "resource")
-	completeValues(c, "action", "publish", "edit", "review")
+	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit, review or operate")
+	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *; not with operate")
+	requireFlags(c, "email", "action")
+	completeValues(c, "action", "publish", "edit", "review", "operate")
 }
 
 // resolveGrant returns the grant that the flags identify.
 func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
-	action, err := registry.ParseAction(f.action)
+	if f.resource == "" && f.action != string(registry.ActionOperate) {
+		return registry.Grant{}, errors.New("--resource is required, unless the action is operate")
+	}
+	g, err := registry.ParseGrant("", f.action, f.resource)
 	if err != nil {
 		return registry.Grant{}, err
 	}
-	pattern, err := registry.ParsePattern(f.resource)
-	if err != nil {
-		return registry.Grant{}, err
-	}
-	holder, err := holderOf(c, op, f.email)
-	return registry.Grant{Holder: holder, Action: action, Pattern: pattern}, err
+	g.Holder, err = holderOf(c, op, f.email)
+	return g, err
 }
 
 // holderOf returns the grant holder with an e-mail address.
@@ -58,7 +57,7 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 }
 
 func newGrantAdd(p process) *cobra.Command {
-	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
 		return op.GrantChanges.Add(c.Context(), g)
 	})
 }
@@ -74,12 +73,13 @@ func newGrantRemove(p process) *cobra.Command {
 func newGrantChange(p process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
-		Use:   use + " --email E --action publish|edit|review --resource PATTERN",
+		Use:   use + " --email E --action publish|edit|review|operate [--resource PATTERN]",
 		Short: short,
 		Long: short + ".\n\nThe action publish allows a person to publish versions, edit to replace and\n" +
 			"delete them; either allows changes of status. The action review allows to approve\n" +
-			"what others publish, and to quarantine it. The change is in force from the next\n" +
-			"request on.",
+			"what others publish, and to quarantine it. The action operate allows to do in the\n" +
+			"console what operator commands do; it is over everything, takes no --resource,\n" +
+			"and does not include the others. The change is in force from the next request on.",
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 		Args:    cobra.NoArgs,
 	}

@@ -221,7 +221,7 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"grant", "nonsense"}, "nonsense"},
 		{"", []string{"user", "add", "--name", "N"}, "--email is missing: use 'tollgate user add --email E --name N [flags]'"},
 		{"", []string{"user", "add", "more"}, "--email and --name are missing: use '"},
-		{"", []string{"grant", "add"}, "--action, --email and --resource are missing: use '"},
+		{"", []string{"grant", "add"}, "--action and --email are missing: use '"},
 		{"short", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
 		{"Password123!", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
 		{password, []string{"user", "add", "--email", "nonsense", "--name", "N", "--password-stdin"}, "email"},

@@ -16,15 +16,18 @@ const (
 	ActionPublish Action = "publish"
 	ActionEdit    Action = "edit"
 	ActionReview  Action = "review"
+	// ActionOperate allows what operator commands do, in the console. It is over everything, and
+	// includes none of the others (contract C-80).
+	ActionOperate Action = "operate"
 )
 
 // ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
 	switch a := Action(s); a {
-	case ActionPublish, ActionEdit, ActionReview:
+	case ActionPublish, ActionEdit, ActionReview, ActionOperate:
 		return a, nil
 	}
-	return "", fault.Newf(fault.Invalid, "action must be publish, edit or review, not %s", quote(s))
+	return "", fault.Newf(fault.Invalid, "action must be publish, edit, review or operate, not %s", quote(s))
 }
 
 // Holder is the user id of the holder of a grant.
@@ -96,4 +99,25 @@ type Grant struct {
 	Holder  Holder
 	Action  Action
 	Pattern Pattern
+}
+
+// everything is the pattern of all servers.
+const everything = "*"
+
+// ParseGrant returns the grant of an action and a resource pattern to a holder. Without a pattern, the
+// action operate is over everything. It returns fault.Invalid for another action or pattern, and for
+// the action operate over a part.
+func ParseGrant(holder Holder, action, resource string) (Grant, error) {
+	a, err := ParseAction(action)
+	if err != nil {
+		return Grant{}, err
+	}
+	if a == ActionOperate {
+		if resource != "" && resource != everything {
+			return Grant{}, fault.Newf(fault.Invalid, "the action operate is over everything: leave the resource out, instead of %s", quote(resource))
+		}
+		resource = everything
+	}
+	p, err := ParsePattern(resource)
+	return Grant{holder, a, p}, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
@@ -34,6 +35,7 @@ type AuthPorts struct {
 	Account    account.Ports
 	Publishing publishing.Ports
 	Reviewing  reviewing.Ports
+	Operating  operating.Ports
 }
 
 // Console is the part of the API listener with the pages.
@@ -52,7 +54,10 @@ func New(p Ports) *Console {
 		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
 	}
 	s := site.New(p.Auth.Site)
-	return &Console{s, []pages{s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing), reviewing.New(s, p.Auth.Reviewing)}}
+	return &Console{s, []pages{
+		s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
+		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
+	}}
 }
 
 // Mount adds the routes. The root of the site leads browsers to the console, and only them.

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -24,8 +25,28 @@ type Entry struct {
 // The detail that names the actor, if it is not the person of the event.
 const (
 	Actor    = "actor"
-	Operator = "operator" // by an operator command
+	Operator = "operator" // by an operator command; see By
 )
+
+type actorKey struct{}
+
+// By returns a context for what a person does as an operator: the entries that Trail.Record writes with
+// it name the person as the actor, and not the operator commands.
+func By(ctx context.Context, person auth.UserID) context.Context {
+	return context.WithValue(ctx, actorKey{}, person)
+}
+
+// nameActor returns the details of an entry with the person who acts as an operator, if the context
+// names one.
+func nameActor(ctx context.Context, details map[string]any) map[string]any {
+	person, named := ctx.Value(actorKey{}).(auth.UserID)
+	if !named || details[Actor] != Operator {
+		return details
+	}
+	details = maps.Clone(details)
+	details[Actor] = string(person)
+	return details
+}
 
 // Trail writes and reads the audit log for the use cases. It is safe for concurrent use.
 type Trail struct {
@@ -47,7 +68,7 @@ func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
 	for i, e := range entries {
 		events[i] = auth.Event{
 			ID: secrets.NewUUID[auth.EventID](t.entropy), Time: now.Add(time.Duration(i) * time.Microsecond),
-			Type: e.Type, UserID: e.UserID, Success: e.Success, Details: e.Details,
+			Type: e.Type, UserID: e.UserID, Success: e.Success, Details: nameActor(ctx, e.Details),
 		}
 	}
 	return t.log.Append(ctx, events...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -23,7 +24,6 @@ var (
 	passwordPage      = site.ParsePage(templates, "templates/password.html")
 	authenticatorPage = site.ParsePage(templates, "templates/authenticator.html")
 	recoveryPage      = site.ParsePage(templates, "templates/recovery.html")
-	logPage           = site.ParsePage(templates, "templates/log.html")
 )
 
 // Path is the path of the page with the sessions and devices.
@@ -98,6 +98,11 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Post(activatePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it on", Do: p.activate, Show: p.showAuthenticator}))
 	r.Post(disablePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it off", Do: p.disable, Show: p.showAuthenticator}))
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
+}
+
+// showLog shows the person's own audit log.
+func (p *Pages) showLog(v *site.Visit) error {
+	return auditlog.Show(v, auditlog.Log{Trail: p.ports.Trail, User: v.Session.UserID, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
 }
 
 // maxListed is the number of sessions and of devices on the page, the newest first. The API lists all.

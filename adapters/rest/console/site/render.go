@@ -133,8 +133,14 @@ func linksOf(v *Visit) ([]Link, error) {
 		return nil, err
 	}
 	links := []Link{{"Publish", Root + "publish"}, {"My servers", Root + "own"}}
-	if slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionReview }) {
+	holds := func(a registry.Action) bool {
+		return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == a })
+	}
+	if holds(registry.ActionReview) {
 		links = append(links, Link{"Reviews", Root + "reviews"}, Link{"Quarantine", Root + "quarantine"})
+	}
+	if holds(registry.ActionOperate) {
+		links = append(links, Link{"Operator", Root + "operator"})
 	}
 	return links, nil
 }

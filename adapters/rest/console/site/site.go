@@ -152,13 +152,14 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 		if !v.SignedIn() {
 			return v.Redirect(withNext(SignInPath, v.address()))
 		}
-		if err := trust.Require(v.Session.TrustLevel, level); err != nil {
-			if !v.Session.TrustLevel.Admits(auth.Unverified) {
-				return err
-			}
+		err := trust.Require(v.Session.TrustLevel, level)
+		if err == nil {
+			err = h(v)
+		}
+		if isRefusedForTrust(err) && v.Session.TrustLevel.Admits(auth.Unverified) {
 			return v.Redirect(withNext(StepUpPath, v.address()))
 		}
-		return h(v)
+		return err
 	})
 }
 

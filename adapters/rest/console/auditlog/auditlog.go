@@ -1,6 +1,9 @@
-package account
+// Package auditlog has the page of the audit log: a person's own, and for operators that of everybody.
+package auditlog
 
 import (
+	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,8 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 )
 
+//go:embed templates
+var templates embed.FS
+
+var logPage = site.ParsePage(templates, "templates/log.html")
+
+// Trail is the audit log. *audit.Trail implements it.
+type Trail interface {
+	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+}
+
+// Log says which part of the audit log a page shows.
+type Log struct {
+	Trail Trail
+	User  auth.UserID // empty for everybody
+	Path  string      // of the page
+	Back  site.Link   // the page above it
+	// Email is the e-mail address that selects User; Everybody says that there is such a filter.
+	Email     string
+	Everybody bool
+}
+
 // logView is the page of the audit log.
 type logView struct {
+	Log
+
 	Types        []typeView
 	From, Until  string // dates
 	Events       []eventView
@@ -36,6 +62,7 @@ type typeView struct {
 type eventView struct {
 	auth.Event
 
+	Who     string
 	Text    string
 	Details []site.Field
 }
@@ -52,25 +79,33 @@ const (
 	dateFormat = "2006-01-02"
 )
 
-func (p *Pages) showLog(v *site.Visit) error {
-	view, q, problems := readLog(v)
-	if len(problems) > 0 {
+// Show sends a page of the audit log, with the filters and the position that the query names.
+func Show(v *site.Visit, l Log, problems site.Problems) error {
+	view, q, wrong := readLog(v)
+	view.Log = l
+	if problems = append(problems, wrong...); len(problems) > 0 {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return v.Render(logPage, site.Head{Title: "Audit log", Problems: problems}, view)
 	}
-	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, q)
+	found, err := l.Trail.Search(v.UserContext(), l.User, q)
 	if err != nil {
 		return err
 	}
 	view.Total = found.Total
 	for _, e := range found.Events {
-		view.Events = append(view.Events, eventView{e, eventTexts[e.Type], describe(e.Details)})
+		row := eventView{Event: e, Text: eventTexts[e.Type], Details: describe(e.Details)}
+		if l.Everybody {
+			if row.Who, err = v.NameOf(string(e.UserID)); err != nil {
+				return err
+			}
+		}
+		view.Events = append(view.Events, row)
 	}
 	if q.Offset > 0 {
-		view.Newer = logAddress(v, max(q.Offset-perPage, 0))
+		view.Newer = l.address(v, max(q.Offset-perPage, 0))
 	}
 	if q.Offset+perPage < found.Total {
-		view.Older = logAddress(v, q.Offset+perPage)
+		view.Older = l.address(v, q.Offset+perPage)
 	}
 	return v.Render(logPage, site.Head{Title: "Audit log"}, view)
 }
@@ -104,19 +139,19 @@ func readLog(v *site.Visit) (view logView, q audit.Query, problems site.Problems
 	if offset, err := strconv.Atoi(v.Text("offset")); err == nil && offset > 0 {
 		q.Offset = offset
 	}
-	view.Filtered = q.Type != "" || view.From != "" || view.Until != ""
+	view.Filtered = q.Type != "" || v.Text("email") != "" || view.From != "" || view.Until != ""
 	return view, q, problems
 }
 
-// logAddress returns the address of another page with the same filters.
-func logAddress(v *site.Visit, offset int) string {
+// address returns the address of another page with the same filters.
+func (l Log) address(v *site.Visit, offset int) string {
 	q := url.Values{"offset": {strconv.Itoa(offset)}}
-	for _, name := range [...]string{"type", "from", "until"} {
+	for _, name := range [...]string{"type", "from", "until", "email"} {
 		if value := v.Text(name); value != "" {
 			q.Set(name, value)
 		}
 	}
-	return logPath + "?" + q.Encode()
+	return l.Path + "?" + q.Encode()
 }
 
 // describe returns the details of an event, ordered by name.
