@@ -122,6 +122,7 @@ func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *l
 	if parts.RateLimit {
 		l.Statistics.Measure(l.Metrics)
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics
+		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider), ratelimitapi.NewHotKeysHandler(l.Decider)
 	}
 	s, cleanup, err := debugapi.Open(ctx, l.Debug, shown)
 	if err != nil {

@@ -46,6 +46,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
@@ -246,6 +248,8 @@ type consolePorts struct {
 	Webhooks    *events.Operator
 	Plugins     *pluginhost.Host
 	Readiness   *readiness
+	Rules       *reload.Rules
+	Decider     *decide.Decider
 }
 
 // readiness returns the states of the dependencies. The listener of the API sets health.
@@ -264,9 +268,23 @@ func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
 			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
 			Reviewing:  reviewing.Ports{Reviews: p.Reviews, Quarantine: p.Quarantine},
+			Operating:  p.operating(parts),
 		}
 	}
 	return console.New(ports)
+}
+
+// operating returns what the pages of operators call.
+func (p consolePorts) operating(parts settings.Parts) operating.Ports {
+	ports := operating.Ports{
+		Authorizer: p.Operate, People: p.People, Sessions: p.Sessions, Grants: p.Grants, GrantChanges: p.Changes,
+		Policies: p.Policies, Views: p.Views, Mirrors: p.Mirrors, Webhooks: p.Webhooks, Trail: p.Trail,
+		Plugins: p.plugins, Dependencies: p.Readiness.states,
+	}
+	if parts.RateLimit {
+		ports.Limits = &operating.Limits{Rules: p.Rules, Decisions: p.Decider}
+	}
+	return ports
 }
 
 // plugins returns the state of each plugin.

@@ -837,6 +837,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Webhooks:    eventsOperator,
 		Plugins:     host,
 		Readiness:   wiringReadiness,
+		Rules:       reloadRules,
+		Decider:     decider,
 	}
 	console := newConsole(parts, wiringConsolePorts)
 	settingsConsole := s.Console

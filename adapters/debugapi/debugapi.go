@@ -51,6 +51,8 @@ type Ports struct {
 	Rules      decide.Rules
 	Statistics *Statistics
 	Metrics    http.Handler
+	Explain    http.Handler // says by which rules a request would be decided
+	HotKeys    http.Handler // lists the keys with the most hits
 
 	Registerer prometheus.Registerer // for the metrics of the listener; optional
 	Log        *logrus.Entry
@@ -115,22 +117,28 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // page is one path of the listener.
 type page struct {
-	path, meaning string
-	handler       http.Handler
+	method, path, meaning string
+	handler               http.Handler
 }
 
 func listPages(d Ports) []page {
 	list := []page{
-		{"/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
+		{"GET", "/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
 	}
 	if d.Rules != nil {
-		list = append(list, page{"/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
+		list = append(list, page{"GET", "/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
 	}
 	if d.Statistics != nil {
-		list = append(list, page{"/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText)})
+		list = append(list, page{"GET", "/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText)})
+	}
+	if d.Explain != nil {
+		list = append(list, page{"POST", "/ratelimit/explain", "by which rules a request in the form of /json would be decided, and why", d.Explain})
+	}
+	if d.HotKeys != nil {
+		list = append(list, page{"GET", "/ratelimit/hot", "the keys with the most hits of each rule, in the last five minutes", d.HotKeys})
 	}
 	if d.Metrics != nil {
-		list = append(list, page{"/metrics", "metrics of all parts for Prometheus", d.Metrics})
+		list = append(list, page{"GET", "/metrics", "metrics of all parts for Prometheus", d.Metrics})
 	}
 	return list
 }
@@ -139,7 +147,7 @@ func newHandler(d Ports) http.Handler {
 	mux := http.NewServeMux()
 	list := listPages(d)
 	for _, p := range list {
-		mux.Handle("GET "+p.path, p.handler)
+		mux.Handle(p.method+" "+p.path, p.handler)
 	}
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

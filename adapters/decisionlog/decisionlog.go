@@ -82,27 +82,8 @@ func addRule(fields logrus.Fields, d *ratelimit.Descriptor, f *decide.Finding) {
 	case f.Miss.Reason == ruleset.Matched:
 		fields["no_rule"] = "the request contains its own limit"
 	default:
-		fields["no_rule"] = missText(d.Entries, f.Miss)
+		fields["no_rule"] = f.Miss.Phrase(d.Entries, quotedText)
 	}
-}
-
-// missText returns why no rule matches a descriptor.
-func missText(entries []ratelimit.Entry, m ruleset.Miss) string {
-	switch m.Reason {
-	case ruleset.UnknownDomain:
-		return "the domain is not configured"
-	case ruleset.UnknownKey:
-		return "no rule has the key " + quotedText(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
-	case ruleset.UnknownValue:
-		e := entries[m.Level]
-		return "no rule of the key " + quotedText(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quotedText(e.Value)
-	case ruleset.TooDeep:
-		return "the rules end at level " + strconv.Itoa(m.Level) + ", but the descriptor has more entries"
-	case ruleset.NoLimit:
-		return "the rules have no rate_limit at level " + strconv.Itoa(m.Level)
-	case ruleset.Matched:
-	}
-	return ""
 }
 
 // descriptorText returns a descriptor in the syntax of ratelimit-client.

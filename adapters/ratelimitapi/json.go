@@ -47,20 +47,8 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 	dst = append(dst, `{"code":`...)
 	dst = appendCode(dst, s.Code)
 	if s.HasLimit() {
-		dst = append(dst, `,"currentLimit":{`...)
-		if name := limitName(s); name != "" {
-			dst = append(dst, `"name":`...)
-			dst = appendString(dst, name)
-			dst = append(dst, ',')
-		}
-		if s.Limit.RequestsPerUnit > 0 {
-			dst = append(dst, `"requestsPerUnit":`...)
-			dst = strconv.AppendUint(dst, uint64(s.Limit.RequestsPerUnit), 10)
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"unit":"`...)
-		dst = append(dst, strings.ToUpper(s.Limit.Unit.String())...)
-		dst = append(dst, `"}`...)
+		dst = append(dst, `,"currentLimit":`...)
+		dst = appendLimit(dst, s.Limit, limitName(s))
 	}
 	if s.Remaining > 0 {
 		dst = append(dst, `,"limitRemaining":`...)
@@ -72,6 +60,24 @@ func appendStatus(dst []byte, s *ratelimit.Status) []byte {
 		dst = append(dst, `s"`...)
 	}
 	return append(dst, '}')
+}
+
+// appendLimit appends a limit and its name, which may be empty.
+func appendLimit(dst []byte, l ratelimit.Limit, name string) []byte {
+	dst = append(dst, '{')
+	if name != "" {
+		dst = append(dst, `"name":`...)
+		dst = appendString(dst, name)
+		dst = append(dst, ',')
+	}
+	if l.RequestsPerUnit > 0 {
+		dst = append(dst, `"requestsPerUnit":`...)
+		dst = strconv.AppendUint(dst, uint64(l.RequestsPerUnit), 10)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"unit":"`...)
+	dst = append(dst, strings.ToUpper(l.Unit.String())...)
+	return append(dst, `"}`...)
 }
 
 // appendString appends a JSON string.

@@ -38,6 +38,11 @@ type Rule struct {
 	Path string
 	// Levels is the key_value of each level by itself.
 	Levels []string
+	// Written is each level as the configuration has it: "key=value", with the pattern as written, or
+	// "key".
+	Written []string
+	File    string // that has the rule
+	Line    int    // of the key; counts from 1, and is 0 if it is not known
 	// Metadata is returned while the limit is not exceeded, if answers contain metadata; optional.
 	Metadata Metadata
 }
@@ -52,4 +57,21 @@ type Hits struct {
 	Shadow atomic.Uint64 // hits over the limit that shadow mode let pass
 	// OverLocal are the hits over the limit that the local cache answered.
 	OverLocal atomic.Uint64
+	// Keys are the keys with the most hits. Of the statistics of single values it is empty.
+	Keys HotKeys
+}
+
+// AppendCounterEntries appends the entries that name the counter of a descriptor: those of the request,
+// with the pattern in place of each value that shares a counter. r may be nil.
+func (r *Rule) AppendCounterEntries(dst, entries []Entry) []Entry {
+	dst = append(dst, entries...)
+	if r == nil || r.Shared == nil {
+		return dst
+	}
+	for i, pattern := range r.Shared {
+		if pattern != "" {
+			dst[len(dst)-len(entries)+i].Value = pattern
+		}
+	}
+	return dst
 }

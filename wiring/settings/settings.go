@@ -110,7 +110,7 @@ func ReadRules(environ []string) (Settings, error) {
 	return readVariables(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
 }
 
-var ruleVariables = []string{"RUNTIME_IGNOREDOTFILES", "MERGE_DOMAIN_CONFIG", "QUOTA_MODE"}
+var ruleVariables = []string{"RUNTIME_IGNOREDOTFILES", "MERGE_DOMAIN_CONFIG", "QUOTA_MODE", "CACHE_KEY_PREFIX"}
 
 func readVariables(environ []string, reads func(Variable) bool, alone bool) (Settings, error) {
 	vars := variables()

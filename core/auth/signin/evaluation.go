@@ -66,3 +66,21 @@ func pointsOf(v any) int {
 	}
 	return 0
 }
+
+// Evaluation is what a RISK_EVALUATION event says.
+type Evaluation struct {
+	Score        int    // 0 to 100
+	TrustLevel   string // that the session got
+	Reasons      []Reason
+	Country      string // ISO 3166-1; empty if it is not known
+	Organisation string // that has the network; empty if it is not known
+}
+
+// EvaluationOf returns what a RISK_EVALUATION event says. What the event does not have is zero.
+func EvaluationOf(e auth.Event) Evaluation {
+	level, _ := e.Details["trustLevel"].(string)
+	country, _ := e.Details["country"].(string)
+	network, _ := e.Details["network"].(map[string]any)
+	organisation, _ := network["organisation"].(string)
+	return Evaluation{pointsOf(e.Details["riskScore"]), level, ReasonsOf(e), country, organisation}
+}

@@ -14,6 +14,9 @@ func (d *Decider) makeDecision(w *work) ratelimit.Decision {
 	for i := range w.targets {
 		t := &w.targets[i]
 		d.fillStatus(w, t, withheld, &statuses[i])
+		if t.kind == limited && t.rule != nil && !t.givesBack && t.addend > 0 {
+			d.countKey(w, i, statuses[i].Code)
+		}
 		sum.addStatus(t, statuses[i].Code)
 	}
 	return ratelimit.Decision{Code: d.overallCode(sum), Statuses: statuses}

@@ -49,6 +49,7 @@ type Decider struct {
 	// unknown counts descriptors in domains that the configuration does not have.
 	unknown *seriesTable
 	works   sync.Pool // of *work, for reuse by later calls
+	keys    ratelimit.HotKeyBudget
 }
 
 // New returns a Decider, or an error that says what is wrong with the configuration.
@@ -85,6 +86,9 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 		return ratelimit.Decision{}, err
 	}
 	decision := d.makeDecision(w)
+	if d.keys.IsFull() {
+		d.keys.Sweep(set.Rules(), w.now)
+	}
 	if d.ports.Observer != nil {
 		d.notifyObserver(ctx, w, set, decision)
 	}

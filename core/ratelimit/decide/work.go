@@ -202,12 +202,7 @@ func (w *work) counterEntries(rule *ratelimit.Rule, entries []ratelimit.Entry) [
 	if rule == nil || rule.Shared == nil {
 		return entries
 	}
-	w.entries = append(w.entries[:0], entries...)
-	for i, pattern := range rule.Shared {
-		if pattern != "" {
-			w.entries[i].Value = pattern
-		}
-	}
+	w.entries = rule.AppendCounterEntries(w.entries[:0], entries)
 	return w.entries
 }
 

@@ -78,11 +78,12 @@ type seriesKey struct {
 // levelPath is the path of levels from the domain to a descriptor. Each slice has one element for
 // each level.
 type levelPath struct {
-	domain ratelimit.Domain
-	levels []string // names in statistics
-	shared []string // the pattern of share_threshold; empty without
-	open   []bool   // the level matches several values, each with a counter of its own
-	valued []bool   // the level is open and has value_to_metric
+	domain  ratelimit.Domain
+	levels  []string // names in statistics
+	written []string // as the configuration has them
+	shared  []string // the pattern of share_threshold; empty without
+	open    []bool   // the level matches several values, each with a counter of its own
+	valued  []bool   // the level is open and has value_to_metric
 }
 
 // inheritHits takes over the statistics of the previous set.
@@ -194,6 +195,7 @@ func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 	}
 	n := len(t.levels)
 	t.levels = append(t.levels[:n:n], name)
+	t.written = append(t.written[:n:n], d.pathElement())
 	t.shared = append(t.shared[:n:n], shared)
 	open := shared == "" && (d.Value.Value == "" || strings.Contains(d.Value.Value, "*"))
 	t.open = append(t.open[:n:n], open)
@@ -217,6 +219,14 @@ func (d *Descriptor) keyAndValue() string {
 		return d.Key.Value
 	}
 	return d.Key.Value + "_" + d.Value.Value
+}
+
+// pathElement returns the level as it is written: key=value, or the key alone.
+func (d *Descriptor) pathElement() string {
+	if d.Value.Value == "" {
+		return d.Key.Value
+	}
+	return d.Key.Value + "=" + d.Value.Value
 }
 
 func quote(s string) string { return "\"" + s + "\"" }

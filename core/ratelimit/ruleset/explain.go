@@ -1,6 +1,10 @@
 package ruleset
 
-import "github.com/tollgate-dev/tollgate/core/ratelimit"
+import (
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+)
 
 // Miss is the reason why entries match no rule.
 type Miss struct {
@@ -47,4 +51,24 @@ func (s *Set) Explain(domain ratelimit.Domain, entries []ratelimit.Entry) Miss {
 		return Miss{Reason: NoLimit, Level: len(entries)}
 	}
 	return Miss{}
+}
+
+// Phrase says in words why no rule matches entries; it is empty if one does. quote returns a text of the
+// request between quotes.
+func (m Miss) Phrase(entries []ratelimit.Entry, quote func(string) string) string {
+	switch m.Reason {
+	case UnknownDomain:
+		return "the domain is not configured"
+	case UnknownKey:
+		return "no rule has the key " + quote(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
+	case UnknownValue:
+		e := entries[m.Level]
+		return "no rule of the key " + quote(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quote(e.Value)
+	case TooDeep:
+		return "the rules end at level " + strconv.Itoa(m.Level) + ", but the descriptor has more entries"
+	case NoLimit:
+		return "the rules have no rate_limit at level " + strconv.Itoa(m.Level)
+	case Matched:
+	}
+	return ""
 }

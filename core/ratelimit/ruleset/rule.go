@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,10 +17,11 @@ type leaf struct {
 
 // newNode returns the node of a descriptor, with a rule if the descriptor has a limit.
 func (c *compiler) newNode(d *Descriptor, t levelPath) *node {
+	written := &Text{Value: d.Value.Value, At: cmp.Or(d.Key.At, d.At)}
 	if d.Limit == nil {
-		return &node{}
+		return &node{written: written}
 	}
-	l := &leaf{rule: c.newRule(d, t)}
+	l := &leaf{node: node{written: written}, rule: c.newRule(d, t)}
 	l.node.rule = &l.rule
 	c.set.rules = append(c.set.rules, &l.rule)
 	return &l.node
@@ -35,6 +37,9 @@ func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
 		Domain:    t.domain,
 		Path:      path,
 		Levels:    t.levels,
+		Written:   t.written,
+		File:      cmp.Or(d.Key.At, d.At).File,
+		Line:      cmp.Or(d.Key.At, d.At).Line,
 		Limit:     c.compileLimit(d.Limit),
 		Unlimited: d.Limit.Unlimited,
 		Shadow:    c.shadowMode(d),

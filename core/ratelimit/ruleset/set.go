@@ -16,8 +16,9 @@ type Set struct {
 
 // node is a descriptor of the configuration, or the root of a domain.
 type node struct {
-	rule *ratelimit.Rule // nil without a limit
-	keys map[string]*level
+	rule    *ratelimit.Rule // nil without a limit
+	keys    map[string]*level
+	written *Text // the value as written, at the position of the key; nil for the root of a domain
 }
 
 // level holds the children of a node that have one key.

@@ -130,7 +130,7 @@ func TestAuditLog(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account/log", http.StatusOK)
-		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device", "ipAddress 127.0.0.1")
+		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device", "IP address 127.0.0.1")
 		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until", time.Now().UTC().Format("2006-01-02"))
 		b.wantText("1 event")
 		b.press("Show", http.StatusOK, "until", "2020-01-01")

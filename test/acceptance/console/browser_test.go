@@ -129,7 +129,8 @@ func (b *browser) submission(button string, fields ...string) *http.Request {
 		action = a
 	}
 	if attribute(form, "method") != "post" {
-		return b.request(http.MethodGet, action+"?"+values.Encode(), nil, "")
+		path, _, _ := strings.Cut(action, "#")
+		return b.request(http.MethodGet, path+"?"+values.Encode(), nil, "")
 	}
 	body, contentType := encodeForm(b.t, values, attribute(form, "enctype"))
 	return b.request(http.MethodPost, action, body, contentType)
@@ -224,11 +225,15 @@ func (b *browser) wantPath(path string) {
 	}
 }
 
-// field returns the value of a field of the page.
+// field returns the value of a field of the page: of a visible one, if there is one with the name.
 func (b *browser) field(name string) string {
 	b.t.Helper()
 	values := url.Values{}
-	for _, n := range all(b.page.root, func(n *html.Node) bool { return isField(n) && attribute(n, "name") == name }) {
+	named := all(b.page.root, func(n *html.Node) bool { return isField(n) && attribute(n, "name") == name })
+	if visible := slices.DeleteFunc(slices.Clone(named), func(n *html.Node) bool { return attribute(n, "type") == "hidden" }); len(visible) > 0 {
+		named = visible
+	}
+	for _, n := range named {
 		addField(values, n)
 	}
 	return values.Get(name)

@@ -4,9 +4,6 @@ package auditlog
 import (
 	"context"
 	"embed"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -93,11 +90,9 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 	}
 	view.Total = found.Total
 	for _, e := range found.Events {
-		row := eventView{Event: e, Text: eventTexts[e.Type], Details: describe(e.Details)}
-		if l.Everybody {
-			if row.Who, err = v.NameOf(string(e.UserID)); err != nil {
-				return err
-			}
+		row, err := l.newEventView(v, e)
+		if err != nil {
+			return err
 		}
 		view.Events = append(view.Events, row)
 	}
@@ -108,6 +103,19 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 		view.Older = l.address(v, q.Offset+perPage)
 	}
 	return v.Render(logPage, site.Head{Title: "Audit log"}, view)
+}
+
+// newEventView returns an event in words.
+func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
+	row := eventView{Event: e, Text: eventTexts[e.Type]}
+	var err error
+	if l.Everybody {
+		if row.Who, err = v.NameOf(string(e.UserID)); err != nil {
+			return eventView{}, err
+		}
+	}
+	row.Details, err = describe(e.Details, v.NameOf)
+	return row, err
 }
 
 // readLog reads the filters. The dates include both days.
@@ -152,25 +160,4 @@ func (l Log) address(v *site.Visit, offset int) string {
 		}
 	}
 	return l.Path + "?" + q.Encode()
-}
-
-// describe returns the details of an event, ordered by name.
-func describe(details map[string]any) (fields []site.Field) {
-	for _, name := range slices.Sorted(maps.Keys(details)) {
-		fields = append(fields, site.Field{Name: name, Value: text(details[name])})
-	}
-	return fields
-}
-
-// text returns a value of an event.
-func text(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case map[string]any, []any, []string:
-		if b, err := json.Marshal(v); err == nil {
-			return string(b)
-		}
-	}
-	return fmt.Sprint(value)
 }

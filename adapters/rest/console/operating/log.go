@@ -16,20 +16,28 @@ func (p *Pages) log(ctx context.Context, v *site.Visit) error {
 	l := auditlog.Log{
 		Trail: p.ports.Trail, Path: logPath, Back: site.Link{Text: "Operator", Path: Path}, Email: v.Text("email"), Everybody: true,
 	}
-	if l.Email == "" {
-		return auditlog.Show(v, l, nil)
-	}
-	email, err := auth.ParseEmail(l.Email)
-	var a auth.Account
-	if err == nil {
-		a, err = p.ports.People.ByEmail(ctx, email)
-	}
-	switch {
-	case err != nil && fault.Is(err, fault.Unavailable):
+	user, problems, err := p.filterPerson(ctx, l.Email)
+	if err != nil {
 		return err
-	case err != nil:
-		return auditlog.Show(v, l, site.Problems{{Field: "email", Text: "There is no account with this e-mail address."}})
 	}
-	l.User = a.ID
-	return auditlog.Show(v, l, nil)
+	l.User = user
+	return auditlog.Show(v, l, problems)
+}
+
+// filterPerson returns the account of the e-mail address by which a page is filtered; none for no address.
+func (p *Pages) filterPerson(ctx context.Context, text string) (auth.UserID, site.Problems, error) {
+	if text == "" {
+		return "", nil, nil
+	}
+	email, err := auth.ParseEmail(text)
+	if err == nil {
+		var a auth.Account
+		if a, err = p.ports.People.ByEmail(ctx, email); err == nil {
+			return a.ID, nil, nil
+		}
+		if fault.Is(err, fault.Unavailable) {
+			return "", nil, err
+		}
+	}
+	return "", site.Problems{{Field: "email", Text: "There is no account with this e-mail address."}}, nil
 }

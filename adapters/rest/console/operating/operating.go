@@ -104,6 +104,7 @@ type Ports struct {
 	Mirrors      Mirrors
 	Webhooks     Webhooks
 	Trail        Trail
+	Limits       *Limits // nil if the part for rate limits does not run
 	// Plugins returns the state of each plugin.
 	Plugins func() []Plugin
 	// Dependencies returns the state of each dependency, as /ready does.
@@ -134,6 +135,8 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountPeople(r)
 	p.mountGrants(r)
 	p.mountRegistry(r)
+	r.Get(limitsPath, p.page(p.limits))
+	r.Get(riskPath, p.page(p.risk))
 	r.Get(logPath, p.page(p.log))
 }
 

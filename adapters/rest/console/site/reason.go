@@ -15,6 +15,9 @@ var deviceReasons = map[string]string{
 	"the device is confirmed, but not marked as trusted": "The device is verified, but not marked as trusted.",
 }
 
+// FactorName returns the name of a part of a risk score.
+func FactorName(factor string) string { return factors[factor] }
+
 // DescribeReasons returns why a sign-in did not get full trust, in words for the person.
 func DescribeReasons(reasons []signin.Reason) (texts []string) {
 	for _, r := range reasons {

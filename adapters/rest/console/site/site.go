@@ -91,6 +91,7 @@ type Visit struct {
 	cookie auth.CookieSecret
 	grants []registry.Grant // of the person; read by loadGrants
 	loaded bool
+	names  map[string]string // what NameOf has returned
 }
 
 // SignedIn reports whether somebody is signed in.
@@ -118,17 +119,29 @@ func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
 	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == action && g.Pattern.Matches(name) }), err
 }
 
-// NameOf returns the e-mail address of a person with an id, and any other text as it is.
+// NameOf returns the e-mail address of a person with an id, and any other text as it is. It reads each
+// account once.
 func (v *Visit) NameOf(holder string) (string, error) {
+	if name, known := v.names[holder]; known {
+		return name, nil
+	}
 	id, err := auth.ParseUUID[auth.UserID]("id", holder)
 	if err != nil {
 		return holder, nil //nolint:nilerr // it is not the id of a person
 	}
 	a, err := v.site.ports.Accounts.Get(v.UserContext(), id)
-	if fault.Is(err, fault.NotFound) {
-		return holder, nil
+	name := string(a.Email)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		name = holder
+	case err != nil:
+		return "", err
 	}
-	return string(a.Email), err
+	if v.names == nil {
+		v.names = map[string]string{}
+	}
+	v.names[holder] = name
+	return name, nil
 }
 
 // Handler serves a request for a page.

@@ -1,0 +1,31 @@
+package auditlog
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+)
+
+// TestDescribe: details are shown in words, and people by their e-mail addresses.
+func TestDescribe(t *testing.T) {
+	details := map[string]any{
+		"riskScore": 25.0, "trusted": true, "actor": "7", "action": "lock", "gone": nil, "versions": []any{"1.0.0", "<b>"},
+		"factors": map[string]any{"ipReputation": 0.0, "failedAttempts": 3.0}, "ipAddress": "192.0.2.1", "": "x",
+	}
+	got, err := describe(details, func(id string) (string, error) { return "ada@example.com, who is " + id, nil })
+	want := []site.Field{
+		{Name: "", Value: "x"}, {Name: "What", Value: "lock"}, {Name: "Done by", Value: "ada@example.com, who is 7"},
+		{Name: "Factors, failed attempts", Value: "3"}, {Name: "Factors, network reputation", Value: "0"}, {Name: "Gone", Value: "none"},
+		{Name: "IP address", Value: "192.0.2.1"}, {Name: "Risk score", Value: "25"}, {Name: "Trusted", Value: "yes"},
+		{Name: "Versions", Value: "[\"1.0.0\",\"\\u003cb\\u003e\"]"},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %q\nwant %q", err, got, want)
+	}
+	away := errors.New("away")
+	if _, err := describe(details, func(string) (string, error) { return "", away }); !errors.Is(err, away) {
+		t.Errorf("without accounts: %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package operating
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+)
+
+const riskPath = Path + "/risk"
+
+var riskPage = site.ParsePage(templates, "templates/risk.html", "templates/tabs.html")
+
+// riskView is the page with the scores of sign-ins.
+type riskView struct {
+	Email        string // of the person whose sign-ins are shown; empty for everybody
+	Rows         []riskRow
+	Total        int
+	Newer, Older string
+}
+
+// riskRow is the evaluation of a sign-in.
+type riskRow struct {
+	auth.Event
+	signin.Evaluation
+
+	Who, Class string
+	Parts      []partView
+}
+
+// partView is a part of a score.
+type partView struct {
+	Name   string
+	Points int
+	Text   string
+}
+
+// trustClasses are the looks of the trust levels.
+var trustClasses = map[string]string{
+	auth.FullTrust.String(): "good", auth.LimitedTrust.String(): "warn", auth.Unverified.String(): "warn", auth.HighRisk.String(): "bad",
+}
+
+func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
+	view := riskView{Email: v.Text("email")}
+	user, problems, err := p.filterPerson(ctx, view.Email)
+	if err != nil {
+		return err
+	}
+	offset, err := strconv.Atoi(v.Text("offset"))
+	if err != nil || offset < 0 {
+		offset = 0
+	}
+	if len(problems) == 0 {
+		found, err := p.ports.Trail.Search(ctx, user, audit.Query{Type: auth.RiskEvaluation, Limit: perPage, Offset: offset})
+		if err != nil {
+			return err
+		}
+		if err := view.fill(v, found, offset); err != nil {
+			return err
+		}
+	}
+	return v.Render(riskPage, site.Head{Title: "Risk", Problems: problems}, view)
+}
+
+// fill adds the rows and the addresses of the other pages.
+func (r *riskView) fill(v *site.Visit, found audit.Page, offset int) error {
+	r.Total = found.Total
+	for _, e := range found.Events {
+		who, err := v.NameOf(string(e.UserID))
+		if err != nil {
+			return err
+		}
+		row := riskRow{Event: e, Evaluation: signin.EvaluationOf(e), Who: who}
+		row.Class = trustClasses[row.TrustLevel]
+		for _, reason := range row.Reasons {
+			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	address := func(offset int) string {
+		return riskPath + "?" + url.Values{"email": {r.Email}, "offset": {strconv.Itoa(offset)}}.Encode()
+	}
+	if offset > 0 {
+		r.Newer = address(max(offset-perPage, 0))
+	}
+	if offset+perPage < found.Total {
+		r.Older = address(offset + perPage)
+	}
+	return nil
+}
