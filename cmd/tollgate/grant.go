@@ -33,7 +33,7 @@ func (f *grantFlags) addTo(c *cobra.Command) {
 // resolveGrant returns the grant that the flags identify.
 func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
 	if f.resource == "" && f.action != string(registry.ActionOperate) {
-		return registry.Grant{}, errors.New("--resource is required, unless the action is operate")
+		return registry.Grant{}, errors.New("--resource: the pattern is required, unless the action is operate")
 	}
 	g, err := registry.ParseGrant("", f.action, f.resource)
 	if err != nil {

@@ -152,3 +152,25 @@ func packagesOf(root *node) []PackageRef {
 	}
 	return all
 }
+
+// Offer says by which packages and remotes clients can use a server.
+type Offer struct {
+	PackageTypes []string // the registryType of each package
+	Remote       bool     // there is a remote
+}
+
+// OfferOf returns what a stored document offers; nothing for a text that is not an object.
+func OfferOf(document []byte) Offer {
+	_, root, err := parseObject(document)
+	if err != nil {
+		return Offer{}
+	}
+	o := Offer{Remote: len(root.itemsOf("remotes")) > 0}
+	packages := root.itemsOf("packages")
+	for i := range packages {
+		if t, ok := packages[i].stringProperty("registryType"); ok {
+			o.PackageTypes = append(o.PackageTypes, t)
+		}
+	}
+	return o
+}

@@ -45,6 +45,9 @@ type read struct {
 	cursor, limit    string
 	search, since    string
 	versionSelection string
+	status           string
+	packageType      string
+	remote           string
 	format           string
 }
 
@@ -60,22 +63,33 @@ const (
 
 // clone returns a copy that shares no memory with the request.
 func (r read) clone() read {
-	for _, s := range []*string{&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection, &r.format} {
+	for _, s := range r.texts() {
 		*s = strings.Clone(*s)
 	}
 	return r
 }
 
+// texts returns the parameters.
+func (r *read) texts() []*string {
+	return []*string{
+		&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection, &r.status, &r.packageType,
+		&r.remote, &r.format,
+	}
+}
+
 // size returns the memory of the texts in bytes.
-func (r read) size() int {
-	return len(r.name) + len(r.version) + len(r.deleted) + len(r.cursor) + len(r.limit) + len(r.search) + len(r.since) + len(r.versionSelection) + len(r.format)
+func (r read) size() (n int) {
+	for _, s := range r.texts() {
+		n += len(*s)
+	}
+	return n
 }
 
 // isUsual reports whether it is a first page or a latest version.
 func (r read) isUsual() bool {
 	switch r.kind {
 	case readList:
-		return r.cursor == "" && r.search == "" && r.since == ""
+		return r.cursor+r.search+r.since+r.status+r.packageType+r.remote == ""
 	case readVersion:
 		return r.version == registry.LatestAlias
 	}
@@ -86,6 +100,7 @@ func (a *API) listServers(c *fiber.Ctx, v *view.View) error {
 	return a.sendAnswer(c, read{
 		kind: readList, view: v, cursor: c.Query("cursor"), limit: c.Query("limit"), search: c.Query("search"),
 		since: timeParam(c, "updated_since"), versionSelection: c.Query(versionParam), deleted: c.Query(deletedParam),
+		status: c.Query("status"), packageType: c.Query("package_type"), remote: c.Query("remote"),
 	})
 }
 
@@ -154,6 +169,7 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 	case readList:
 		p, err := reader.List(ctx, browse.Query{
 			Cursor: r.cursor, Limit: r.limit, Search: r.search, UpdatedSince: r.since, Version: r.versionSelection, IncludeDeleted: r.deleted,
+			Status: r.status, PackageType: r.packageType, Remote: r.remote,
 		})
 		if err != nil {
 			return readcache.Answer[*browse.LongHistory]{}, err

@@ -46,7 +46,7 @@ const pageBytes = 4 << 20
 
 // List returns a page of the versions that the query selects, ordered by name, then version, both
 // bytewise. A page may have fewer records than the limit, or no records: where documents are large,
-// and where the store would have to read too many other records. Only an empty NextCursor marks the
+// and where too many other records would have to be read. Only an empty NextCursor marks the
 // last page. List returns fault.Invalid, with the name of the parameter, for a parameter that
 // breaks a rule.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
@@ -64,7 +64,7 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	}
 	selection.AfterName, selection.AfterVersion = from.name, from.version
 	selection.Limit, selection.Bytes = limit, pageBytes
-	found, err := b.servers.List(ctx, selection)
+	found, err := from.filters.traits.list(ctx, b.servers, selection)
 	if err != nil || !found.More {
 		return Page{Records: found.Records}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -19,10 +20,12 @@ type position struct {
 }
 
 // The formats identify the encoding of a position, to distinguish it from later ones. That of a
-// position in a view has the name of the view at the end.
+// position in a view has the name of the view at the end, and that of one with traits has the view,
+// which may be empty, and the traits.
 const (
 	positionFormat = "1"
 	viewFormat     = "2"
+	traitsFormat   = "3"
 )
 
 // separator separates the parts of a position; no part can contain it.
@@ -37,7 +40,11 @@ func (p position) encode() []byte {
 	parts := []string{
 		positionFormat, p.filters.search, since, p.filters.version, strconv.FormatBool(p.filters.deleted), p.name, p.version,
 	}
-	if p.view != "" {
+	switch t := p.filters.traits; {
+	case t != (traits{}):
+		parts[0] = traitsFormat
+		parts = append(parts, string(p.view), string(t.status), t.packageType, t.remote)
+	case p.view != "":
 		parts[0] = viewFormat
 		parts = append(parts, string(p.view))
 	}
@@ -48,7 +55,8 @@ func (p position) encode() []byte {
 func parsePosition(content []byte) (position, error) {
 	parts := strings.Split(string(content), separator)
 	plain, inView := len(parts) == 7 && parts[0] == positionFormat, len(parts) == 8 && parts[0] == viewFormat
-	if !plain && !inView {
+	withTraits := len(parts) == 11 && parts[0] == traitsFormat
+	if !plain && !inView && !withTraits {
 		return position{}, page.UnknownCursor()
 	}
 	f := filters{search: parts[1], version: parts[3], deleted: parts[4] == "true"}
@@ -60,8 +68,11 @@ func parsePosition(content []byte) (position, error) {
 		f.since = time.UnixMicro(micros).UTC()
 	}
 	p := position{filters: f, name: parts[5], version: parts[6]}
-	if inView {
+	if !plain {
 		p.view = view.Name(parts[7])
+	}
+	if withTraits {
+		p.filters.traits = traits{status: registry.Status(parts[8]), packageType: parts[9], remote: parts[10]}
 	}
 	return p, nil
 }

@@ -26,6 +26,11 @@ type Query struct {
 	UpdatedSince   string
 	Version        string
 	IncludeDeleted string
+	// Status, PackageType and Remote select by the status and by what the documents offer
+	// (contract R-62).
+	Status      string
+	PackageType string
+	Remote      string
 }
 
 // filters are the validated parameters that select versions. A cursor contains those of its first
@@ -35,20 +40,30 @@ type filters struct {
 	since   time.Time // zero = all; whole microseconds, like the times in the store
 	version string
 	deleted bool
+	traits  traits
 }
 
 // parseFilters validates the filters of a query. It ignores the cursor.
 func parseFilters(q Query) (filters, error) {
 	f := filters{search: q.Search, version: q.Version}
+	var err error
+	if f.traits, err = parseTraits(q); err != nil {
+		return filters{}, err
+	}
 	switch {
 	case !registry.IsText(q.Search):
 		return filters{}, invalidParameter("search", "must be text without NUL")
 	case !registry.IsText(q.Version):
 		return filters{}, invalidParameter("version", "must be text without NUL")
 	}
-	var err error
 	if f.deleted, err = parseFlag("include_deleted", q.IncludeDeleted); err != nil {
 		return filters{}, err
+	}
+	if f.traits.status == registry.StatusDeleted {
+		if q.IncludeDeleted != "" && !f.deleted {
+			return filters{}, invalidParameter("include_deleted", "must not be false together with status=deleted")
+		}
+		f.deleted = true
 	}
 	if q.UpdatedSince == "" {
 		return f, nil
@@ -99,6 +114,12 @@ func (f filters) checkMatch(q Query) error {
 		return invalidParameter("updated_since", problem)
 	case q.IncludeDeleted != "" && sent.deleted != f.deleted:
 		return invalidParameter("include_deleted", problem)
+	case q.Status != "" && sent.traits.status != f.traits.status:
+		return invalidParameter("status", problem)
+	case q.PackageType != "" && sent.traits.packageType != f.traits.packageType:
+		return invalidParameter("package_type", problem)
+	case q.Remote != "" && sent.traits.remote != f.traits.remote:
+		return invalidParameter("remote", problem)
 	}
 	return nil
 }

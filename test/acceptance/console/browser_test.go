@@ -148,7 +148,12 @@ func addField(values url.Values, n *html.Node) {
 	case n.Data == "select":
 		options := all(n, func(n *html.Node) bool { return n.Data == "option" })
 		chosen := slices.IndexFunc(options, func(n *html.Node) bool { return hasAttribute(n, "selected") })
-		values.Add(name, attribute(options[max(chosen, 0)], "value"))
+		option := options[max(chosen, 0)]
+		if !hasAttribute(option, "value") {
+			values.Add(name, textOf(option))
+			break
+		}
+		values.Add(name, attribute(option, "value"))
 	case attribute(n, "type") == "file":
 		values.Add(name, "")
 	default:

@@ -32,7 +32,8 @@ func checkParameters(t *testing.T, r *registry) {
 		"updated_since=yesterday", "updated_since=2026-01-01", "updated_since=2026-01-01T00:00:00", "updated_since=1767225600",
 		"updated_since=2026-13-01T00:00:00Z", "updated_since=2026-02-30T00:00:00Z", "updated_since=2026-01-01T00:00:00,5Z",
 		"updated_since=2026-01-01T00:00:00%2B25:00", "updated_since=2026-01-01%2000:00:00Z",
-		"updated_since=2026-01-01T00:00:00Z&include_deleted=false",
+		"updated_since=2026-01-01T00:00:00Z&include_deleted=false", "status=deleted&include_deleted=false",
+		"status=gone", "status=%00", "remote=yes", "package_type=%00", "package_type=" + strings.Repeat("n", 65),
 	} {
 		parameter, _, _ := strings.Cut(wrong, "=")
 		if strings.HasSuffix(wrong, "&include_deleted=false") {
@@ -82,6 +83,11 @@ func checkFilters(t *testing.T, r *registry) {
 		"search=filters/gone&updated_since=2020-01-01t00:00:00.123456789z&version=2.0.0":            {"gone@2.0.0"},
 		"search=com.example.filters&updated_since=2999-01-01T00:00:00%2B01:00":                      {},
 		"search=com.example.filters&version=latest&updated_since=2020-01-01T00:00:00-05:00&limit=1": {"Weather@1.0.0"},
+		"search=com.example.filters&status=deleted":                                                 {"gone@2.0.0", "lost@1.0.0"},
+		"search=com.example.filters&status=deleted&version=latest":                                  {"lost@1.0.0"},
+		"search=com.example.filters&status=active&version=latest&remote=true":                       {"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0"},
+		"search=com.example.filters&remote=false":                                                   {},
+		"search=com.example.filters&package_type=npm":                                               {},
 	} {
 		got := r.list(t, "/servers?"+query).Names()
 		for i := range want {
@@ -92,6 +98,27 @@ func checkFilters(t *testing.T, r *registry) {
 		}
 	}
 	checkSince(t, r, space+"a_b")
+	checkOffers(t, r)
+}
+
+// checkOffers checks that versions are selected by their packages and remotes.
+func checkOffers(t *testing.T, r *registry) {
+	const name = "com.example.offers/image"
+	r.publish(t, name, "1.0.0")
+	doc := fixture.NewServerDocument(name, "1.1.0")
+	delete(doc, "remotes")
+	doc["packages"] = []any{map[string]any{
+		"registryType": "oci", "identifier": "docker.io/acme/image:1.1.0", "transport": map[string]string{"type": "stdio"},
+	}}
+	r.write(t, "POST", "/publish", doc)
+	for query, want := range map[string][]string{
+		"&remote=true": {name + "@1.0.0"}, "&remote=0": {name + "@1.1.0"}, "&package_type=oci": {name + "@1.1.0"},
+		"&package_type=OCI": {}, "&package_type=oci&remote=true": {}, "&status=active&package_type=oci": {name + "@1.1.0"},
+	} {
+		if got := r.list(t, "/servers?search=com.example.offers"+query).Names(); !slices.Equal(got, want) {
+			t.Errorf("%s answers %v, want %v", query, got, want)
+		}
+	}
 }
 
 // checkSince checks that updated_since selects strictly later versions, to the microsecond.

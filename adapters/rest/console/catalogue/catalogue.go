@@ -66,6 +66,10 @@ func VersionPath(name registry.Name, version registry.Version) string {
 // listView is the page with the list of servers.
 type listView struct {
 	Search   string
+	Status   string
+	Package  string // the type of a package
+	Remote   string // "true" or "false"
+	First    string // the address of the first page
 	Filtered bool // the list is not that of all servers
 	Servers  []Card
 	Next     string // the address of the next page; empty on the last one
@@ -87,8 +91,16 @@ const perPage = "30"
 func (p *Pages) list(v *site.Visit) error {
 	q := browse.Query{
 		Search: strings.TrimSpace(v.Text("q")), Cursor: v.Text("cursor"), Limit: perPage, Version: registry.LatestAlias,
+		Status: v.Text("status"), PackageType: v.Text("package"), Remote: v.Text("remote"),
 	}
-	view := listView{Search: q.Search, Filtered: q.Search != "", Later: q.Cursor != ""}
+	view := listView{Search: q.Search, Status: q.Status, Package: q.PackageType, Remote: q.Remote, Later: q.Cursor != ""}
+	filters := url.Values{}
+	for name, value := range map[string]string{"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote} {
+		if value != "" {
+			filters.Set(name, value)
+		}
+	}
+	view.Filtered, view.First = len(filters) > 0, site.Home+"?"+filters.Encode()
 	found, err := p.reader.List(v.UserContext(), q)
 	var problems site.Problems
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
@@ -101,7 +113,8 @@ func (p *Pages) list(v *site.Visit) error {
 		view.Servers = append(view.Servers, NewCard(r))
 	}
 	if found.NextCursor != "" {
-		view.Next = site.Home + "?" + url.Values{"q": {q.Search}, "cursor": {found.NextCursor}}.Encode()
+		filters.Set("cursor", found.NextCursor)
+		view.Next = site.Home + "?" + filters.Encode()
 	}
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
 }

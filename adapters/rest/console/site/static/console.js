@@ -15,11 +15,26 @@
       setTimeout(() => { button.textContent = label; }, 2000);
     });
   }
-  // Filters that act when they are changed: <form data-live>.
+  // Filters that act while they are changed: <form data-live> replaces the element "results".
   for (const form of document.querySelectorAll("form[data-live]")) {
-    for (const field of form.querySelectorAll("select")) {
-      field.addEventListener("change", () => form.requestSubmit());
-    }
+    let timer, sent = 0;
+    const search = async () => {
+      const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
+      const number = ++sent;
+      try {
+        const answer = await fetch(address, { headers: { Accept: "text/html" } });
+        if (!answer.ok || number !== sent) return;
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        document.getElementById("results").replaceWith(page.getElementById("results"));
+        history.replaceState(null, "", address);
+      } catch {
+        // Without the network the button says so.
+      }
+    };
+    form.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(search, 250);
+    });
   }
   // Questions before an act: <form data-ask="...">.
   for (const form of document.querySelectorAll("form[data-ask]")) {
