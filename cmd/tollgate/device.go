@@ -42,13 +42,14 @@ func deviceTable(devices []auth.Device) table {
 		Browser       string              `json:"browser"         column:"BROWSER"`
 		OS            string              `json:"operatingSystem" column:"SYSTEM"`
 		LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
+		Name          string              `json:"name"            column:"NAME"`
 	}
 	list := make([]row, 0, len(devices))
 	for i := range devices {
 		d := &devices[i]
 		list = append(list, row{
 			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, formatTime(d.FirstSeen), formatTime(d.LastSeen),
-			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress),
+			d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress), d.Name,
 		})
 	}
 	return listTable(list)

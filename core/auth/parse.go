@@ -1,6 +1,12 @@
 package auth
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // ParseStepUpMethod returns the method of a name as the API writes it. Anything else is
 // fault.Invalid with code validation_error.
@@ -30,4 +36,17 @@ func ParseEventType(name string) (EventType, error) {
 		return "", InvalidField(CodeValidation, "eventType", "is not a known event type")
 	}
 	return t, nil
+}
+
+// ParseDeviceName returns the name that a person gives a device, without spaces around it: at most
+// MaxDeviceName printable characters, or none. Anything else is fault.Invalid with code validation_error.
+func ParseDeviceName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	switch {
+	case utf8.RuneCountInString(name) > MaxDeviceName:
+		return "", InvalidField(CodeValidation, "name", "must have at most "+strconv.Itoa(MaxDeviceName)+" characters")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "", InvalidField(CodeValidation, "name", "must have printable characters only")
+	}
+	return name, nil
 }

@@ -99,7 +99,11 @@ type Device struct {
 	Browser       string
 	OS            string
 	LastIPAddress netip.Addr
+	Name          string // that the owner has given it; empty without one
 }
+
+// MaxDeviceName is the greatest length of the name of a device, in characters.
+const MaxDeviceName = 64
 
 // TrustStatus is the mark that the owner has set on a device.
 type TrustStatus string

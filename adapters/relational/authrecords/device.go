@@ -41,6 +41,7 @@ type deviceRow struct {
 	Browser       string              `bun:"browser"`
 	OS            string              `bun:"os"`
 	LastIPAddress address             `bun:"last_ip_address"`
+	Name          string              `bun:"name"`
 }
 
 func newDeviceRow(d auth.Device) *deviceRow {
@@ -48,7 +49,7 @@ func newDeviceRow(d auth.Device) *deviceRow {
 		ID: d.ID, UserID: d.UserID, Identity: d.Identity,
 		TrustStatus: d.TrustStatus, Confirmed: d.Confirmed, Revoked: d.Revoked,
 		FirstSeen: database.NewInstant(d.FirstSeen), LastSeen: database.NewInstant(d.LastSeen),
-		Type: d.Type, Browser: d.Browser, OS: d.OS, LastIPAddress: address{d.LastIPAddress},
+		Type: d.Type, Browser: d.Browser, OS: d.OS, LastIPAddress: address{d.LastIPAddress}, Name: d.Name,
 	}
 }
 
@@ -57,7 +58,7 @@ func (r *deviceRow) toDevice() auth.Device {
 		ID: r.ID, UserID: r.UserID, Identity: r.Identity,
 		TrustStatus: r.TrustStatus, Confirmed: r.Confirmed, Revoked: r.Revoked,
 		FirstSeen: r.FirstSeen.Time, LastSeen: r.LastSeen.Time,
-		Type: r.Type, Browser: r.Browser, OS: r.OS, LastIPAddress: r.LastIPAddress.Addr,
+		Type: r.Type, Browser: r.Browser, OS: r.OS, LastIPAddress: r.LastIPAddress.Addr, Name: r.Name,
 	}
 }
 

@@ -85,6 +85,7 @@ func (a *API) Mount(r fiber.Router) {
 
 	r.Get(devices, a.requireSession(auth.Unverified, a.listDevices))
 	r.Put(devices+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
+	r.Put(devices+"/:id/name", a.requireSession(auth.Unverified, a.renameDevice))
 	r.Delete(devices+"/:id", a.requireSession(auth.Unverified, a.revokeDevice))
 
 	r.Get(sessions, a.requireSession(auth.Unverified, a.listSessions))

@@ -171,6 +171,11 @@ func (u *stubUseCases) SetTrust(_ context.Context, s auth.Session, id auth.Devic
 	return auth.Device{ID: id, TrustStatus: status}, u.recordCall("mark")
 }
 
+func (u *stubUseCases) Rename(_ context.Context, s auth.Session, id auth.DeviceID, name string) (auth.Device, error) {
+	u.user, u.id = s.UserID, string(id)
+	return auth.Device{ID: id, Name: name}, u.recordCall("rename")
+}
+
 func (u *stubUseCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceID) (int, error) {
 	u.user, u.id = s.UserID, string(id)
 	return 2, u.recordCall("revoke")
@@ -294,7 +299,7 @@ func (r errorBody) fieldNames() string {
 	var names []string
 	for _, name := range []string{
 		"email", "password", "deviceInfo", "deviceInfo.userAgent", "deviceInfo.timezone", "refreshToken", "sessionId", "method",
-		"userId", "mfaCode", "currentPassword", "newPassword", "challengeId", "otp", "trustStatus", "id", "eventType", "startDate", "endDate", "limit", "offset",
+		"userId", "mfaCode", "currentPassword", "newPassword", "challengeId", "otp", "trustStatus", "name", "id", "eventType", "startDate", "endDate", "limit", "offset",
 	} {
 		if _, ok := fields[name]; ok {
 			names = append(names, name)
@@ -330,6 +335,7 @@ func endpoints() []endpoint {
 		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, "resend", 0, throttle.AuthAddress},
 		{"GET", "/devices", "", "devices", auth.Unverified, throttle.APIAddress},
 		{"PUT", "/devices/" + someID + "/trust", `{"trustStatus":"TRUSTED"}`, "mark", auth.Unverified, throttle.APIAddress},
+		{"PUT", "/devices/" + someID + "/name", `{"name":"Laptop"}`, "rename", auth.Unverified, throttle.APIAddress},
 		{"DELETE", "/devices/" + someID, "", "revoke", auth.Unverified, throttle.APIAddress},
 		{"GET", "/sessions", "", "sessions", auth.Unverified, throttle.APIAddress},
 		{"DELETE", "/sessions/" + someID, "", "terminate", auth.Unverified, throttle.APIAddress},

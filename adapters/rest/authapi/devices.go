@@ -15,6 +15,7 @@ type Devices interface {
 	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
 	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
 	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
+	Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error)
 	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (ended int, err error)
 }
 
@@ -37,6 +38,7 @@ type device struct {
 	Revoked     bool                `json:"revoked"`
 	FirstSeen   string              `json:"firstSeen"`
 	LastSeen    string              `json:"lastSeen"`
+	Name        string              `json:"name,omitempty"`
 	Metadata    deviceMetadata      `json:"metadata"`
 }
 
@@ -77,7 +79,7 @@ func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
 func deviceOf(d *auth.Device) device {
 	return device{
 		ID: d.ID, Identity: d.Identity, TrustStatus: d.TrustStatus, Revoked: d.Revoked,
-		FirstSeen: formatTime(d.FirstSeen), LastSeen: formatTime(d.LastSeen),
+		FirstSeen: formatTime(d.FirstSeen), LastSeen: formatTime(d.LastSeen), Name: d.Name,
 		Metadata: deviceMetadata{d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress)},
 	}
 }
@@ -115,6 +117,37 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	return sendJSON(c, markResponse{"the device is marked", markedDevice{d.ID, d.TrustStatus}})
+}
+
+type renameResponse struct {
+	Message string        `json:"message"`
+	Device  renamedDevice `json:"device"`
+}
+
+type renamedDevice struct {
+	ID   auth.DeviceID `json:"id"`
+	Name string        `json:"name"`
+}
+
+func (a *API) renameDevice(c *fiber.Ctx, caller auth.Session) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	id, badID := pathID[auth.DeviceID](c)
+	text, present := b.readText("name")
+	if !present {
+		b.addUnreadable("name", "is missing")
+	}
+	name, badName := auth.ParseDeviceName(text)
+	if err := b.fieldError(badID, badName); err != nil {
+		return err
+	}
+	d, err := a.devices.Rename(c.UserContext(), caller, id, name)
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, renameResponse{"the device is renamed", renamedDevice{d.ID, d.Name}})
 }
 
 type revokeResponse struct {

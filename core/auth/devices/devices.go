@@ -116,6 +116,36 @@ func (s *Service) SetTrust(
 	return device, nil
 }
 
+// Rename gives a device of the caller a name, or with an empty one takes it away (contract A-56). It
+// returns fault.Invalid for a name that auth.ParseDeviceName refuses; the other errors are those of
+// SetTrust.
+func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error) {
+	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
+		return auth.Device{}, err
+	}
+	name, err := auth.ParseDeviceName(name)
+	if err != nil {
+		return auth.Device{}, err
+	}
+	var device auth.Device
+	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		var before string
+		err := s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
+			before, d.Name = d.Name, name
+			device = *d
+		})
+		if err != nil || before == name {
+			return err
+		}
+		details := map[string]any{"previousName": before, "name": name}
+		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
+	})
+	if err != nil {
+		return auth.Device{}, err
+	}
+	return device, nil
+}
+
 // Revoke revokes a device, ends its sessions and removes its tokens. It returns the number of ended
 // sessions, which is 0 if the device was revoked before (contract A-39). The errors are those of
 // SetTrust.

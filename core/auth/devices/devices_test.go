@@ -3,6 +3,7 @@ package devices_test
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,7 +84,8 @@ func TestHighRiskIsRefused(t *testing.T) {
 	_, _, sessions := fx.service.ListSessions(ctx, s, firstPage)
 	_, mark := fx.service.SetTrust(ctx, s, "anna", auth.DeviceTrusted)
 	_, revoke := fx.service.Revoke(ctx, s, "anna")
-	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke} {
+	_, rename := fx.service.Rename(ctx, s, "anna", "mine")
+	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke, "rename": rename} {
 		if f, ok := fault.As(err); !ok || f.Code != auth.CodeInsufficientTrust {
 			t.Errorf("%s: %v, want insufficient_trust", name, err)
 		}
@@ -122,7 +124,8 @@ func TestOthersDevices(t *testing.T) {
 	for id, code := range map[auth.DeviceID]fault.Code{"bert": auth.CodeAccessDenied, "nobody": auth.CodeNotFound} {
 		_, mark := fx.service.SetTrust(ctx, s, id, auth.DeviceTrusted)
 		_, revoke := fx.service.Revoke(ctx, s, id)
-		for _, err := range []error{mark, revoke} {
+		_, rename := fx.service.Rename(ctx, s, id, "mine")
+		for _, err := range []error{mark, revoke, rename} {
 			if f, ok := fault.As(err); !ok || f.Code != code {
 				t.Errorf("%s: %v, want code %s", id, err, code)
 			}
@@ -143,6 +146,29 @@ func TestMark(t *testing.T) {
 	if len(events) != 1 || events[0].Details["action"] != "trust" || events[0].Details["trustStatus"] != "TRUSTED" ||
 		events[0].Details["previousTrustStatus"] != "PENDING" || events[0].UserID != "anna" {
 		t.Errorf("events %+v", events)
+	}
+}
+
+// TestRename: a name is stored without spaces around it, and only a new one is an event.
+func TestRename(t *testing.T) {
+	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.Unverified)
+	for _, name := range []string{" Büro ", "Büro", ""} {
+		d, err := fx.service.Rename(ctx, s, "anna", name)
+		if stored, _ := fx.ports.Devices.Get(ctx, "anna"); err != nil || d.Name != strings.TrimSpace(name) || stored.Name != d.Name {
+			t.Errorf("%q: device %+v, stored %+v, error %v", name, d, stored, err)
+		}
+	}
+	events := fx.findChanges(t)
+	if len(events) != 2 || events[0].Details["action"] != "rename" || events[0].Details["previousName"] != "Büro" || events[0].Details["name"] != "" {
+		t.Errorf("events %+v", events)
+	}
+	for _, wrong := range []string{strings.Repeat("é", auth.MaxDeviceName+1), "a\x00", "a\nb", "a\u202eb", "\xff"} {
+		if _, err := fx.service.Rename(ctx, s, "anna", wrong); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if _, err := fx.service.Rename(ctx, s, "anna", strings.Repeat("é", auth.MaxDeviceName)); err != nil {
+		t.Errorf("the longest name: %v", err)
 	}
 }
 

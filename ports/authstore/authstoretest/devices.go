@@ -53,6 +53,7 @@ func Device(user, n int) auth.Device {
 		Confirmed: true, Revoked: true,
 		FirstSeen: recordtest.Epoch(), LastSeen: recordtest.Epoch().Add(time.Duration(n) * time.Second),
 		Type: "desktop", Browser: "Firefox", OS: "Debian \\ 'é'", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
+		Name: "Büro",
 	}
 }
 
@@ -111,6 +112,7 @@ func deviceDraw(r *rapid.T, n int) auth.Device {
 	d.FirstSeen, d.LastSeen = recordtest.Instant().Draw(r, "first"), recordtest.Instant().Draw(r, "last")
 	d.Type, d.Browser = recordtest.Text().Draw(r, "type"), recordtest.Text().Draw(r, "browser")
 	d.OS, d.LastIPAddress = recordtest.Text().Draw(r, "os"), recordtest.Address().Draw(r, "address")
+	d.Name = recordtest.Text().Draw(r, "name")
 	return d
 }
 

@@ -15,9 +15,9 @@ import (
 
 // deviceEntry is a device in a response of the API.
 type deviceEntry struct {
-	ID, Identity, TrustStatus, FirstSeen, LastSeen string
-	Revoked                                        bool
-	Metadata                                       struct{ DeviceType, Browser, OperatingSystem, LastIPAddress string }
+	ID, Identity, TrustStatus, FirstSeen, LastSeen, Name string
+	Revoked                                              bool
+	Metadata                                             struct{ DeviceType, Browser, OperatingSystem, LastIPAddress string }
 }
 
 // listDevices returns the person's devices, the last seen first.
@@ -73,6 +73,11 @@ func TestDevices(t *testing.T) {
 		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/trust", `{"trustStatus":"UNTRUSTED"}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &marked)
 		if marked.Device["id"] != seen[0].ID || marked.Device["trustStatus"] != "UNTRUSTED" || listDevices(t, desk, s)[0].TrustStatus != "UNTRUSTED" {
 			t.Errorf("after the mark the device is %v", marked.Device)
+		}
+		var renamed struct{ Device map[string]string }
+		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/name", `{"name":" Tablet "}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &renamed)
+		if renamed.Device["name"] != "Tablet" || listDevices(t, desk, s)[0].Name != "Tablet" || listDevices(t, desk, s)[1].Name != "" {
+			t.Errorf("after the renaming the device is %v", renamed.Device)
 		}
 		revokeTwice(t, s, desk, phone, seen[0].ID)
 		phone.Login(t, s) // makes a new device; the revoked one stays in the list

@@ -126,7 +126,7 @@ func (c *refusalTable) gateRows() []refusal {
 		{"POST", "/auth/password", "FULL_TRUST"}, {"POST", "/auth/mfa/enroll", "FULL_TRUST"},
 		{"POST", "/auth/mfa/activate", "FULL_TRUST"}, {"POST", "/auth/mfa/disable", "FULL_TRUST"},
 		{"POST", "/auth/step-up/initiate", "UNVERIFIED"}, {"GET", "/devices", "UNVERIFIED"},
-		{"PUT", "/devices/" + c.own + "/trust", "UNVERIFIED"}, {"DELETE", "/devices/" + c.own, "UNVERIFIED"},
+		{"PUT", "/devices/" + c.own + "/trust", "UNVERIFIED"}, {"PUT", "/devices/" + c.own + "/name", "UNVERIFIED"}, {"DELETE", "/devices/" + c.own, "UNVERIFIED"},
 		{"GET", "/sessions", "UNVERIFIED"}, {"DELETE", "/sessions/" + c.session0, "UNVERIFIED"}, {"GET", "/audit-logs", "UNVERIFIED"},
 	} {
 		gate := func(name string, as *fixture.Person, status int, code string) {
@@ -220,12 +220,14 @@ func (c *refusalTable) ownershipRows() []refusal {
 	rows := []refusal{
 		{name: "no status", method: "PUT", path: "/devices/" + c.own + "/trust", body: "{}", status: badRequest, code: "invalid_input", field: "trustStatus"},
 		{name: "unknown status", method: "PUT", path: "/devices/" + c.own + "/trust", body: `{"trustStatus":"LOVED"}`, status: badRequest, code: "validation_error", field: "trustStatus"},
+		{name: "no name", method: "PUT", path: "/devices/" + c.own + "/name", body: "{}", status: badRequest, code: "invalid_input", field: "name"},
+		{name: "too long a name", method: "PUT", path: "/devices/" + c.own + "/name", body: `{"name":"` + strings.Repeat("x", 65) + `"}`, status: badRequest, code: "validation_error", field: "name"},
 	}
 	for _, at := range []struct {
 		method, before, id, after string
 		body                      any
 	}{
-		{"PUT", "/devices/", c.device, "/trust", trusted}, {"DELETE", "/devices/", c.device, "", nil}, {"DELETE", "/sessions/", c.session, "", nil},
+		{"PUT", "/devices/", c.device, "/trust", trusted}, {"PUT", "/devices/", c.device, "/name", map[string]string{"name": "Laptop"}}, {"DELETE", "/devices/", c.device, "", nil}, {"DELETE", "/sessions/", c.session, "", nil},
 	} {
 		add := func(name, id string, status int, code, field string) {
 			rows = append(rows, refusal{name: name, method: at.method, path: at.before + id + at.after, body: at.body, status: status, code: code, field: field})

@@ -38,6 +38,12 @@ func TestAccount(t *testing.T) {
 		b.press("Do not trust Firefox on Linux", http.StatusOK)
 		b.wantText("The device is not trusted any more.", "Not trusted")
 
+		b.press("Rename Firefox on Linux", http.StatusUnprocessableEntity, "name", strings.Repeat("x", 65))
+		b.wantText("There is a problem", "at most 64 characters")
+		b.press("Rename Firefox on Linux", http.StatusOK, "name", " <b>Laptop</b> ")
+		b.wantText("The device is renamed.", "<b>Laptop</b> This browser", "Firefox on Linux, 127.0.0.1")
+		b.press("Rename <b>Laptop</b>", http.StatusOK, "name", "")
+
 		other := newBrowser(t, s)
 		other.signIn(ada)
 		other.open("/console/account", http.StatusOK)

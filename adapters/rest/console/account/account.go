@@ -33,6 +33,7 @@ const (
 	sessionPath       = Path + "/sessions/:id/end"
 	revokePath        = Path + "/devices/:id/revoke"
 	trustPath         = Path + "/devices/:id/trust"
+	renamePath        = Path + "/devices/:id/name"
 	passwordPath      = Path + "/password"
 	authenticatorPath = Path + "/authenticator"
 	activatePath      = authenticatorPath + "/activate"
@@ -51,6 +52,7 @@ type Devices interface {
 	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Device, int, error)
 	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Session, int, error)
 	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
+	Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error)
 	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error)
 }
 
@@ -90,6 +92,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.show))
 	r.Post(sessionPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession}))
 	r.Post(revokePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke}))
+	r.Post(renamePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain}))
 	r.Post(trustPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust}))
 	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
 	r.Post(passwordPath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword}))
@@ -134,7 +137,7 @@ type sessionView struct {
 type deviceView struct {
 	auth.Device
 
-	Name    string
+	Text    string // its name, or what it is
 	Trust   string
 	Class   string
 	Trusted bool
@@ -149,7 +152,10 @@ var levels = map[auth.TrustLevel]struct{ name, means string }{
 	auth.HighRisk:     {"High risk", "It may only sign out."},
 }
 
-func (p *Pages) show(v *site.Visit) error {
+func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
+
+// showAgain shows the page with the problems of a form on it.
+func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	page := auth.PageRequest{Limit: maxListed}
 	sessions, allSessions, err := p.ports.Devices.ListSessions(v.UserContext(), v.Session, page)
 	if err != nil {
@@ -177,12 +183,14 @@ func (p *Pages) show(v *site.Visit) error {
 	for _, s := range sessions {
 		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], levels[s.TrustLevel].name, reasons[s.ID], s.ID == v.Session.ID})
 	}
-	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")]}, view)
+	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")], Problems: problems}, view)
 }
 
-// nameDevice returns a device in words: the browser and the system.
+// nameDevice returns the name of a device, or the browser and the system.
 func nameDevice(d auth.Device) string {
 	switch {
+	case d.Name != "":
+		return d.Name
 	case d.Browser != "" && d.OS != "":
 		return d.Browser + " on " + d.OS
 	case d.Browser != "":
@@ -194,7 +202,7 @@ func nameDevice(d auth.Device) string {
 }
 
 func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
-	view := deviceView{Device: d, Name: nameDevice(d), Trust: "Not verified yet", Class: "warn", Current: d.ID == current}
+	view := deviceView{Device: d, Text: nameDevice(d), Trust: "Not verified yet", Class: "warn", Current: d.ID == current}
 	switch {
 	case d.TrustStatus == auth.DeviceUntrusted:
 		view.Trust, view.Class = "Not trusted", "bad"
@@ -230,6 +238,7 @@ func (p *Pages) reasons(v *site.Visit) (map[auth.SessionID][]string, error) {
 var notices = map[string]string{
 	"session": "The session is ended.", "revoked": "The device is revoked, and its sessions are ended.",
 	"trusted": "The device is trusted from its next sign-in on.", "untrusted": "The device is not trusted any more.",
+	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.", "disabled": "The authenticator app is turned off.",
 }
 
@@ -253,6 +262,17 @@ func (p *Pages) revoke(v *site.Visit) error {
 		return err
 	}
 	return v.Redirect(Path + "?done=revoked")
+}
+
+func (p *Pages) rename(v *site.Visit) error {
+	id, err := pathID[auth.DeviceID](v)
+	if err != nil {
+		return err
+	}
+	if _, err := p.ports.Devices.Rename(v.UserContext(), v.Session, id, v.Form.Get("name")); err != nil {
+		return err
+	}
+	return v.Redirect(Path + "?done=renamed")
 }
 
 // setTrust marks a device as trusted or not. That may lower the session of this browser, whose cookie
