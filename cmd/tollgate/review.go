@@ -23,18 +23,19 @@ func newReview(p process) *cobra.Command {
 
 func newReviewList(p process) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "list [--state STATE]",
+		Use:     "list [--state STATE] [--server NAME]",
 		Short:   "List what waits for review, the oldest first",
 		Example: "  tollgate review list\n  tollgate review list --state rejected --output json",
 		Args:    cobra.NoArgs,
 	}
 	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
+	server := c.Flags().String("server", "", "name of a server; all without it")
 	completeValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected), string(review.Superseded))
 	o := addOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			rows := []reviewRow{}
-			for q := (reviews.Query{State: *state, Limit: "100"}); ; {
+			for q := (reviews.Query{State: *state, Server: *server, Limit: "100"}); ; {
 				page, err := op.Reviews.List(c.Context(), q)
 				if err != nil {
 					return err

@@ -52,6 +52,7 @@ type ReviewNotices interface {
 // ReviewQuery selects a page of reviews. Zero fields do not narrow it.
 type ReviewQuery struct {
 	State review.State
+	Name  registry.Name // of the server
 	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
 	// one submitter (review.Submitter.Key). With both, a review needs one of the two.
 	Patterns  []registry.Pattern

@@ -122,6 +122,9 @@ func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 	if q.State != "" && r.State != q.State {
 		return false
 	}
+	if q.Name != (registry.Name{}) && r.Name != q.Name {
+		return false
+	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		matches := slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(r.Name) })
 		if !matches && (q.Submitter == "" || r.Submitter.Key != q.Submitter) {

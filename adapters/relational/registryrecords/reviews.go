@@ -112,6 +112,9 @@ func selectReviews(q *registrystore.ReviewQuery) database.Query {
 	if q.State != "" {
 		where("state = ?", string(q.State))
 	}
+	if q.Name != (registry.Name{}) {
+		where("name = ?", q.Name.String())
+	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		condition, args := visibleReviews(q)
 		where(condition, args...)

@@ -51,11 +51,11 @@ type pages interface{ Mount(r fiber.Router) }
 func New(p Ports) *Console {
 	if p.Auth == nil {
 		s := site.New(site.Ports{})
-		return &Console{s, []pages{s, catalogue.New(s, p.Servers)}}
+		return &Console{s, []pages{s, catalogue.New(s, p.Servers, nil)}}
 	}
 	s := site.New(p.Auth.Site)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
+		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}
 }

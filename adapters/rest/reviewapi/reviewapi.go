@@ -79,7 +79,7 @@ func newRequest(c *fiber.Ctx) reviews.Request {
 }
 
 func (a *API) listReviews(c *fiber.Ctx) error {
-	q := reviews.Query{State: c.Query("state"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
+	q := reviews.Query{State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
 	p, err := a.reviews.List(c.UserContext(), newRequest(c), q)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -20,6 +21,7 @@ const pageBytes = 4 << 20
 // Query has the parameters of a list, as they were sent. An empty parameter counts as absent.
 type Query struct {
 	State  string // pending by default
+	Server string // name of the server; all servers by default
 	Cursor string
 	Limit  string // 1 to 100, 30 by default
 }
@@ -32,32 +34,42 @@ type Page struct {
 
 // position is the end of a page. It is the content of a cursor.
 type position struct {
-	state review.State
-	at    time.Time
-	id    review.ID
+	state  review.State
+	server registry.Name // zero for all
+	at     time.Time
+	id     review.ID
 }
 
 // cursorKind begins the content of cursors of reviews, so that no other listing accepts them.
 const cursorKind = "reviews"
 
 func (p position) encode() []byte {
-	return []byte(strings.Join([]string{cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id)}, "\n"))
+	return []byte(strings.Join([]string{cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id), p.server.String()}, "\n"))
 }
 
 // parsePosition returns the position in the content of a cursor, or page.UnknownCursor.
 func parsePosition(content []byte) (position, error) {
 	parts := strings.Split(string(content), "\n")
-	if len(parts) != 4 || parts[0] != cursorKind {
+	if len(parts) == 4 { // of a version before the filter by server
+		parts = append(parts, "")
+	}
+	if len(parts) != 5 || parts[0] != cursorKind {
 		return position{}, page.UnknownCursor()
 	}
 	micros, err := strconv.ParseInt(parts[2], 10, 64)
 	if err != nil {
 		return position{}, page.UnknownCursor()
 	}
-	return position{review.State(parts[1]), time.UnixMicro(micros).UTC(), review.ID(parts[3])}, nil
+	p := position{state: review.State(parts[1]), at: time.UnixMicro(micros).UTC(), id: review.ID(parts[3])}
+	if parts[4] != "" {
+		if p.server, err = registry.ParseName(parts[4]); err != nil {
+			return position{}, page.UnknownCursor()
+		}
+	}
+	return p, nil
 }
 
-// startPosition returns where the page of a query begins. A state that the query omits is that of
+// startPosition returns where the page of a query begins. A filter that the query omits is that of
 // its cursor.
 func (o *Operator) startPosition(q Query) (position, error) {
 	state := review.Pending
@@ -67,16 +79,28 @@ func (o *Operator) startPosition(q Query) (position, error) {
 			return position{}, err
 		}
 	}
+	var server registry.Name
+	if q.Server != "" {
+		var err error
+		if server, err = registry.ParseName(q.Server); err != nil {
+			return position{}, fault.New(fault.Invalid, "server must be the name of a server: "+fault.PublicMessage(err))
+		}
+	}
 	if q.Cursor == "" {
-		return position{state: state}, nil
+		return position{state: state, server: server}, nil
 	}
 	content, err := o.ports.Cursors.Open(q.Cursor)
 	if err != nil {
 		return position{}, err
 	}
 	p, err := parsePosition(content)
-	if err == nil && q.State != "" && p.state != state {
-		err = fault.New(fault.Invalid, "state must be the one that the cursor was made with; leave it out, or start without a cursor")
+	const problem = " must be the one that the cursor was made with; leave it out, or start without a cursor"
+	switch {
+	case err != nil:
+	case q.State != "" && p.state != state:
+		err = fault.New(fault.Invalid, "state"+problem)
+	case q.Server != "" && p.server != server:
+		err = fault.New(fault.Invalid, "server"+problem)
 	}
 	return p, err
 }
@@ -92,7 +116,7 @@ func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore
 	if err != nil {
 		return Page{}, err
 	}
-	selection := registrystore.ReviewQuery{State: from.state, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
+	selection := registrystore.ReviewQuery{State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
 	narrow(&selection)
 	found, err := o.ports.Reviews.List(ctx, selection)
 	if err != nil {
@@ -114,7 +138,7 @@ func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore
 	}
 	if more {
 		last := p.Reviews[len(p.Reviews)-1]
-		p.NextCursor = o.ports.Cursors.Seal(position{from.state, last.SubmittedAt, last.ID}.encode())
+		p.NextCursor = o.ports.Cursors.Seal(position{from.state, from.server, last.SubmittedAt, last.ID}.encode())
 	}
 	return p, nil
 }

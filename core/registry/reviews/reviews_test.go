@@ -306,8 +306,23 @@ func TestPages(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the pages have %v, want %v", got, want)
 	}
+	for server, want := range map[string]int{serverName: 5, "com.example/other": 0} {
+		p, err := fx.service.List(t.Context(), request("bea"), reviews.Query{Server: server})
+		if err != nil || len(p.Reviews) != want {
+			t.Errorf("of the server %s: %d reviews, %v, want %d", server, len(p.Reviews), err, want)
+		}
+	}
+	ofServer, err := fx.service.List(t.Context(), request("bea"), reviews.Query{Server: serverName, Limit: "2"})
+	if err != nil || ofServer.NextCursor == "" {
+		t.Fatalf("a first page of a server: %v", err)
+	}
+	if p, err := fx.service.List(t.Context(), request("bea"), reviews.Query{Cursor: ofServer.NextCursor}); err != nil || len(p.Reviews) != 3 {
+		t.Errorf("the second page: %d reviews, %v", len(p.Reviews), err)
+	}
 	for label, q := range map[string]reviews.Query{
 		"limit":  {Limit: "101"},
+		"server": {Server: "no name"},
+		"server must be the one that the cursor was made with": {Cursor: ofServer.NextCursor, Server: "com.example/other"},
 		"state":  {State: "new"},
 		"cursor": {Cursor: "AAAA"},
 		"state must be the one that the cursor was made with": {Cursor: cursor, State: "approved"},

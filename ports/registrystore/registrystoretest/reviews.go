@@ -296,6 +296,8 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	s.want(t, registrystore.ReviewQuery{Patterns: patterns("com.example/b", "com.exampleB*")}, b, c)
 	s.want(t, registrystore.ReviewQuery{Patterns: patterns("*")}, a, b, c, d)
 	s.want(t, registrystore.ReviewQuery{Submitter: "cem"}, c)
+	s.want(t, registrystore.ReviewQuery{Name: b.Name}, b)
+	s.want(t, registrystore.ReviewQuery{Name: b.Name, Patterns: patterns("com.example/a"), Submitter: "nobody"})
 	s.want(t, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns("com.example/b"), Submitter: "ada"}, a, b)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt, AfterID: b.ID}, c, d)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt}, b, c, d)

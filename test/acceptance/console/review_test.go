@@ -46,8 +46,17 @@ func TestReview(t *testing.T) {
 		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusOK)
 
 		submit("1.1.0")
-		b.open("/console/reviews", http.StatusOK)
-		b.follow("com.example/weather", http.StatusOK)
+		for _, sees := range []*browser{author, b} {
+			sees.open("/console/servers/com.example/weather", http.StatusOK)
+			sees.wantText("Waiting for review: 1.1.0")
+		}
+		stranger := newBrowser(t, s)
+		stranger.open("/console/servers/com.example/weather", http.StatusOK)
+		stranger.wantNoText("Waiting", "1.1.0")
+		stranger.signIn(e.NewPerson(t, "eve@example.com", "publish com.example/*"))
+		stranger.open("/console/servers/com.example/weather", http.StatusOK)
+		stranger.wantNoText("Waiting", "1.1.0")
+		b.follow("1.1.0", http.StatusOK)
 		b.wantText("What changes", "/version", "Before: \"1.0.0\"", "After: \"1.1.0\"")
 		b.open("/console/reviews?state=rejected", http.StatusOK)
 		b.wantText("com.example/weather 1.0.0")

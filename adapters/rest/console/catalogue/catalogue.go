@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 )
 
 //go:embed templates
@@ -36,14 +37,21 @@ type Reader interface {
 	Editions(ctx context.Context, serverName string) ([]registry.Edition, error)
 }
 
+// Reviews are the documents that wait for review. *reviews.Service implements it and documents the errors.
+type Reviews interface {
+	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
+}
+
 // Pages are the pages of the catalogue. It is safe for concurrent use.
 type Pages struct {
 	site   *site.Site
 	reader Reader
+	// reviews is nil without the part for authentication.
+	reviews Reviews
 }
 
 // New returns the pages.
-func New(s *site.Site, r Reader) *Pages { return &Pages{s, r} }
+func New(s *site.Site, r Reader, w Reviews) *Pages { return &Pages{s, r, w} }
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
@@ -70,7 +78,7 @@ type listView struct {
 	Package  string // the type of a package
 	Remote   string // "true" or "false"
 	First    string // the address of the first page
-	Filtered bool // the list is not that of all servers
+	Filtered bool   // the list is not that of all servers
 	Servers  []Card
 	Next     string // the address of the next page; empty on the last one
 	Later    bool   // this is not the first page

@@ -7,11 +7,14 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 )
 
 // serverView is the page of a version of a server.
@@ -30,7 +33,11 @@ type serverView struct {
 	LatestPath  string // of the latest version, if this one is not it
 	StatusPath  string // of the page that changes the status; empty if the person may not
 	HidePath    string // of the page that puts it in quarantine; likewise
+	Waiting     []waitingView
 }
+
+// waitingView is a document of the server that waits for review, and that the person may see.
+type waitingView struct{ Version, Path string }
 
 // linkView is a link that a publisher gave. Readers see where it leads.
 type linkView struct {
@@ -84,7 +91,29 @@ func (p *Pages) server(v *site.Visit) error {
 	if err := view.offer(v, record); err != nil {
 		return err
 	}
+	if err := p.addWaiting(v, &view); err != nil {
+		return err
+	}
 	return v.Render(serverPage, site.Head{Title: view.Title}, view)
+}
+
+// addWaiting adds what of the server waits for review, as far as the person may see it.
+func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
+	if p.reviews == nil || !v.Session.TrustLevel.Admits(auth.Unverified) {
+		return nil
+	}
+	token, err := v.Token()
+	if err != nil {
+		return err
+	}
+	found, err := p.reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, reviews.Query{Server: view.Name})
+	if err != nil {
+		return err
+	}
+	for _, r := range found.Reviews {
+		view.Waiting = append(view.Waiting, waitingView{r.Version.String(), site.Root + "reviews/" + string(r.ID)})
+	}
+	return nil
 }
 
 func newServerView(r registry.Record) serverView {
