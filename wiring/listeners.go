@@ -2,6 +2,10 @@ package wiring
 
 import (
 	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
 
 	"github.com/sirupsen/logrus"
 
@@ -16,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
@@ -200,8 +205,12 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	if err != nil {
 		return err
 	}
+	addresses := logrus.Fields{"api": listener.Addr().String()}
+	if parts.Console && a.Pages.On() && a.Pages.Announce {
+		addresses["console"] = consoleAddress(listener.Addr(), a.Config.TLS.Cert != "")
+	}
 	p.AddListener(lifecycle.Listener{
-		Addresses: logrus.Fields{"api": listener.Addr().String()},
+		Addresses: addresses,
 		Serve:     func() error { return app.Serve(listener) }, Shutdown: app.Shutdown,
 	}, func() { _ = listener.Close() }) // closed already if it was served
 	p.AddDrain(health.Drain)
@@ -213,6 +222,18 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })
 	}
 	return nil
+}
+
+// consoleAddress returns the address of the console in a browser on this machine.
+func consoleAddress(listener net.Addr, tls bool) string {
+	u := url.URL{Scheme: "http", Host: listener.String(), Path: site.Home}
+	if tls {
+		u.Scheme = "https"
+	}
+	if a, err := netip.ParseAddrPort(u.Host); err == nil && (a.Addr().IsUnspecified() || a.Addr().IsLoopback()) {
+		u.Host = net.JoinHostPort("localhost", strconv.Itoa(int(a.Port())))
+	}
+	return u.String()
 }
 
 // running returns the parts of the API that run.

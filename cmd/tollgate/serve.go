@@ -47,6 +47,7 @@ func newServe(p process) *cobra.Command {
 func serve(ctx context.Context, p process, s settings.Settings, parts settings.Parts) error {
 	relaxGarbageCollection(p.environ)
 	log := wiring.NewLog(s.Service, p.stderr)
+	s.Console.Announce = isTerminal(p.stderr)
 	service, cleanup, err := wiring.Open(ctx, s, parts, buildInfo(), log)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)

@@ -107,6 +107,9 @@ func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
 	}
 }
 
+// consolePath is the path of the catalogue in the console, whose pages are not kept.
+const consolePath = "/console/"
+
 // TestDatabaseAway makes PostgreSQL unavailable in different ways. All callers get an error with
 // Retry-After within a bound, and successful responses as soon as PostgreSQL is back.
 func TestDatabaseAway(t *testing.T) {
@@ -132,12 +135,17 @@ func TestDatabaseAway(t *testing.T) {
 					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
 				}
 			})
+			doWithin(t, "the console", soon, func() { s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable) })
+			if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") || !strings.Contains(body, "Try again") {
+				t.Errorf("the page without a database does not say what to do:\n%s", body)
+			}
 			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
 			failOnError(t, c.back(on))
 			await.Until(t, patience, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
 			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
+			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
 			for _, line := range []string{"the database does not answer", "the database answers again"} {
 				if n := strings.Count(s.Log(), line); n == 0 {
 					t.Errorf("the log does not say that %s", line)

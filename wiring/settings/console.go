@@ -9,6 +9,9 @@ import (
 // Console holds the settings of the console.
 type Console struct {
 	Mode string `env:"CONSOLE" envDefault:"on" desc:"on, or off: there are no pages below /console/"`
+	// Announce makes the log name the address of the console. It is not a setting: the command that
+	// serves sets it, if its log is a terminal.
+	Announce bool
 }
 
 // Validate returns an error that names the setting that is wrong.

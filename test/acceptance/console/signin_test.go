@@ -1,11 +1,16 @@
 package console
 
 import (
+	"bufio"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/creack/pty"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -86,6 +91,65 @@ func TestSignIn(t *testing.T) {
 		b.open("/console/account", http.StatusOK)
 		b.wantPath("/console/sign-in?next=%2Fconsole%2Faccount")
 	})
+}
+
+// TestHighRisk checks that a session at HIGH_RISK can do nothing but sign out, and is told so.
+func TestHighRisk(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewPerson(t, "ada@example.com", "publish *", "operate *")
+		ada.Login(t, s)
+		ada.Login(t, s)
+		b := newBrowser(t, s)
+		b.open("/console/sign-in", http.StatusOK)
+		b.press("Sign in", http.StatusUnprocessableEntity, "email", ada.Email, "password", "wrong")
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		b.wantNoText("My servers", "Operator")
+		b.wantText("This sign-in looks risky, so it may do nothing. Sign out, and sign in from a device that you have used before.")
+		for _, page := range []string{"/console/account", "/console/account/log", "/console/publish", "/console/own", "/console/reviews", "/console/operator", "/console/operator/people"} {
+			b.open(page, http.StatusForbidden)
+			b.wantNoText("Send a code")
+		}
+		b.open("/console/", http.StatusOK)
+		b.press("Sign out", http.StatusOK)
+		b.wantText("Sign in")
+	})
+}
+
+// TestAddressAtTheStart checks that the log names the address of the console at a terminal, and only there.
+func TestAddressAtTheStart(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "serve")
+	cmd.Env = e.Environ
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it is alive until now
+		_ = cmd.Wait()         // it was killed
+		terminal.Close()
+	})
+	lines := bufio.NewScanner(terminal)
+	address := regexp.MustCompile(`http://localhost:\d+/console/`)
+	found := ""
+	for found == "" && lines.Scan() {
+		if strings.Contains(lines.Text(), "tollgate is ready") {
+			found = address.FindString(lines.Text())
+			if found == "" {
+				t.Fatalf("the log does not name the console: %s", lines.Text())
+			}
+		}
+	}
+	b := newBrowser(t, &fixture.Service{T: t, API: strings.TrimSuffix(found, "/console/")})
+	b.open("/console/", http.StatusOK)
+	s := e.Start(t, "DATA_DIR="+t.TempDir())
+	s.Stop()
+	if strings.Contains(s.Process.Log(), "console=") {
+		t.Errorf("without a terminal the log names the console:\n%s", s.Process.Log())
+	}
 }
 
 // checkCookie checks the session cookie of a browser, and that no page has its value or a token.

@@ -107,11 +107,13 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
 	links := []Link{{"Servers", Home}}
 	if v.SignedIn() {
-		own, err := linksOf(v)
-		if err != nil {
-			return frameView{}, err
+		if v.Session.TrustLevel.Admits(auth.Unverified) {
+			own, err := linksOf(v)
+			if err != nil {
+				return frameView{}, err
+			}
+			links = append(links, own...)
 		}
-		links = append(links, own...)
 		f.Person = string(v.Account.Email)
 		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
 		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
