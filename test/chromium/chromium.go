@@ -121,6 +121,15 @@ func (w Tab) SetViewport(t *testing.T, v Viewport) {
 	}
 }
 
+// DisableScripts lets no script of a page run any more.
+func (w Tab) DisableScripts(t *testing.T) {
+	t.Helper()
+	_, err := chromedp.Call(w.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Complaints collects the errors and messages in the browser's console and the page's requests to
 // other hosts.
 type Complaints struct {

@@ -2,6 +2,7 @@ package consolebrowser
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,65 +128,103 @@ func (p *person) verify(email string) {
 }
 
 // TestKeyboard signs in, steps up, publishes a document with three mistakes, mends them, has it reviewed
-// by a second person, copies the snippet, and ends a session and revokes a device: by keyboard alone.
+// by a second person, copies the snippet, and ends a session and revokes a device: by keyboard alone,
+// with and without JavaScript.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
-		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
-		e.NewPerson(t, "bea@example.com", "review *")
-		p := newPerson(t, e, s)
-		p.signIn(ada.Email)
-		p.press("Publish")
-		const good = `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json","name":"com.example/weather","description":"Weather.","version":"1.0.0","remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`
-		p.fill("Server document", strings.NewReplacer(`"1.0.0"`, `1`, `"Weather."`, `""`, `https://weather`, `gopher://weather`).Replace(good))
-		p.press("Publish")
-		p.wantText("The document breaks 3 rules")
-		await.Until(t, patience, "the focus on the mistakes", func() bool {
-			return chromium.Evaluate[bool](t, p.tab, `document.activeElement.matches(".problems")`)
+	for _, scripts := range []bool{true, false} {
+		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
+			t.Parallel()
+			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) { useKeyboard(t, e, scripts) })
 		})
-		p.fill("Server document", good)
-		p.press("Publish")
-		p.wantText("To go on with Publish, enter a one-time code.")
-		p.verify(ada.Email)
-		if got := chromium.Evaluate[string](t, p.tab, `document.querySelector("textarea").value.trim()`); got != good {
-			t.Errorf("after the step-up the document is %s", got)
-		}
-		p.focus("Server document") // behind the link of the same name as the button
-		p.press("Publish")
-		p.wantText("The document waits for review.")
-		p.press("Sign out")
+	}
+}
 
-		p.signIn("bea@example.com")
-		p.press("Reviews")
-		p.press("com.example/weather")
-		p.fill("Comment", "Fine.")
-		p.press("Approve")
-		p.verify("bea@example.com")
-		p.press("Approve")
-		p.wantText("Approved. The document is listed now.")
-		p.press("Servers")
-		p.press("com.example/weather")
+func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
+	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	e.NewPerson(t, "bea@example.com", "review *")
+	p := newPerson(t, e, s)
+	if !scripts {
+		p.tab.DisableScripts(t)
+	}
+	p.signIn(ada.Email)
+	p.press("Publish")
+	const good = `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json","name":"com.example/weather","description":"Weather.","version":"1.0.0","remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`
+	p.fill("Server document", strings.NewReplacer(`"1.0.0"`, `1`, `"Weather."`, `""`, `https://weather`, `gopher://weather`).Replace(good))
+	p.press("Publish")
+	p.wantText("The document breaks 3 rules")
+	await.Until(t, patience, "the focus on the mistakes", func() bool {
+		return chromium.Evaluate[bool](t, p.tab, `document.activeElement.matches(".problems")`)
+	})
+	p.fill("Server document", good)
+	p.press("Publish")
+	p.wantText("To go on with Publish, enter a one-time code.")
+	p.verify(ada.Email)
+	if got := chromium.Evaluate[string](t, p.tab, `document.querySelector("textarea").value.trim()`); got != good {
+		t.Errorf("after the step-up the document is %s", got)
+	}
+	p.focus("Server document") // behind the link of the same name as the button
+	p.press("Publish")
+	p.wantText("The document waits for review.")
+	p.press("Sign out")
+
+	p.signIn("bea@example.com")
+	p.press("Reviews")
+	p.press("com.example/weather")
+	p.fill("Comment", "Fine.")
+	p.press("Approve")
+	p.verify("bea@example.com")
+	p.press("Approve")
+	p.wantText("Approved. The document is listed now.")
+	p.press("Servers")
+	p.press("com.example/weather")
+	if scripts {
 		p.focus("Copy")
 		p.tab.Type(t, "\r")
 		await.Until(t, patience, "the copy", func() bool { return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C") })
-		p.press("Sign out")
+	}
+	p.press("Sign out")
 
-		p.signIn(ada.Email)
-		p.press(ada.Email)
-		before := chromium.Evaluate[int](t, p.tab, rows("sessions"))
-		p.press("End the session of Firefox on Linux") // that of the API
-		if after := chromium.Evaluate[int](t, p.tab, rows("sessions")); after != before-1 {
-			t.Errorf("there are %s sessions, want %d", strconv.Itoa(after), before-1)
+	p.signIn(ada.Email)
+	p.press(ada.Email)
+	before := chromium.Evaluate[int](t, p.tab, rows("sessions"))
+	p.press("End the session of Firefox on Linux") // that of the API
+	if after := chromium.Evaluate[int](t, p.tab, rows("sessions")); after != before-1 {
+		t.Errorf("there are %s sessions, want %d", strconv.Itoa(after), before-1)
+	}
+	p.press("Revoke Firefox on Linux")
+	p.wantText("The device is revoked, and its sessions are ended.")
+	for _, complaint := range p.errors.TakeAll() {
+		if !strings.Contains(complaint, "status of 4") { // the statuses of forms with mistakes
+			t.Error(complaint)
 		}
-		p.press("Revoke Firefox on Linux")
-		p.wantText("The device is revoked, and its sessions are ended.")
-		for _, complaint := range p.errors.TakeAll() {
-			if !strings.Contains(complaint, "status of 4") { // the statuses of forms with mistakes
-				t.Error(complaint)
-			}
-		}
+	}
+}
+
+// TestSearchWhileTyping types into the search of the catalogue: the list follows without a new page, and
+// the address too.
+func TestSearchWhileTyping(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, fixture.RegistrySettings()...)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	for _, name := range []string{"com.example/news", "com.example/weather"} {
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, http.StatusOK)
+	}
+	p := newPerson(t, e, s)
+	p.wantText("com.example/news", "com.example/weather")
+	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
+	p.fill("Search names", "NEWS")
+	await.Until(t, patience, "the list with one server", func() bool {
+		return !strings.Contains(p.text(), "com.example/weather") && strings.Contains(p.text(), "com.example/news")
 	})
+	if !chromium.Evaluate[bool](t, p.tab, `window.before && location.search.includes("q=NEWS")`) {
+		t.Error("the page is a new one, or its address has not changed")
+	}
+	for _, complaint := range p.errors.TakeAll() {
+		t.Error(complaint)
+	}
 }
 
 // rows returns an expression for the number of rows in the table after a heading.

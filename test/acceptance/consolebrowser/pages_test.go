@@ -3,6 +3,7 @@ package consolebrowser
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 	site := &site{t, e, s, string(axe)}
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 	bea := e.NewWriter(t, s, "bea@example.com", "review *")
+	e.NewPerson(t, "cem@example.com", "operate *")
 	publish := func(name, version string, more map[string]any) string {
 		doc := fixture.NewServerDocument(name, version)
 		for k, v := range more {
@@ -77,46 +79,88 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 // browser complains about nothing, and nothing is wider than the window.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
-	site := openSite(t, e)
-	everybody := newPerson(t, e, site.s)
-	site.check(everybody, "catalogue", "/console/")
-	site.check(everybody, "no-result", "/console/?q=nothing")
-	site.check(everybody, "server", "/console/servers/com.example/weather")
-	site.check(everybody, "long-server", "/console/servers/"+longName)
-	site.check(everybody, "not-found", "/console/servers/com.example/unknown")
-	site.check(everybody, "sign-in", "/console/sign-in")
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		site := openSite(t, e)
+		site.checkOpenPages()
+		site.checkOwnPages()
+		site.checkReviews()
+		site.checkOperator()
+	})
+}
 
-	ada := newPerson(t, e, site.s)
+// checkOpenPages checks the pages that need no sign-in.
+func (s *site) checkOpenPages() {
+	everybody := newPerson(s.t, s.e, s.s)
+	s.check(everybody, "catalogue", "/console/")
+	s.check(everybody, "no-result", "/console/?q=nothing")
+	s.check(everybody, "server", "/console/servers/com.example/weather")
+	s.check(everybody, "long-server", "/console/servers/"+longName)
+	s.check(everybody, "not-found", "/console/servers/com.example/unknown")
+	s.check(everybody, "sign-in", "/console/sign-in")
+	s.check(everybody, "filtered", "/console/?status=active&remote=true")
+}
+
+// checkOwnPages checks what a publisher has: the account, and the own servers.
+func (s *site) checkOwnPages() {
+	ada := newPerson(s.t, s.e, s.s)
 	ada.signIn("ada@example.com")
-	site.check(ada, "account", "/console/account")
-	site.check(ada, "password", "/console/account/password")
-	site.check(ada, "authenticator", "/console/account/authenticator")
-	site.check(ada, "log", "/console/account/log")
-	site.check(ada, "publish", "/console/publish")
+	s.check(ada, "account", "/console/account")
+	s.check(ada, "password", "/console/account/password")
+	s.check(ada, "authenticator", "/console/account/authenticator")
+	s.check(ada, "log", "/console/account/log")
+	s.check(ada, "publish", "/console/publish")
 	ada.open("/console/publish")
 	ada.fill("Server document", `{"name":"com.example/weather","version":1,"description":"Weather.","remotes":[{"type":"http"}]}`)
 	ada.press("Publish")
-	site.checkOpen(ada, "mistakes")
+	s.checkOpen(ada, "mistakes")
 	ada.open("/console/own/com.example/weather")
 	ada.press("Change the status")
-	site.checkOpen(ada, "step-up")
+	s.checkOpen(ada, "step-up")
 	ada.press("Send a code to a…@example.com")
-	site.checkOpen(ada, "code")
+	s.checkOpen(ada, "code")
 	ada.fill("Code", "000000")
 	ada.enter()
-	site.checkOpen(ada, "wrong-code")
-	site.check(ada, "own", "/console/own")
-	site.check(ada, "status", "/console/own/com.example/weather")
+	s.checkOpen(ada, "wrong-code")
+	s.check(ada, "own", "/console/own")
+	s.check(ada, "status", "/console/own/com.example/weather")
+}
 
-	bea := newPerson(t, e, site.s)
+// checkReviews checks the pages of a reviewer.
+func (s *site) checkReviews() {
+	bea := newPerson(s.t, s.e, s.s)
 	bea.signIn("bea@example.com")
-	site.check(bea, "reviews", "/console/reviews")
-	site.check(bea, "no-reviews", "/console/reviews?state=superseded")
+	s.check(bea, "reviews", "/console/reviews")
+	s.check(bea, "no-reviews", "/console/reviews?state=superseded")
 	bea.open("/console/reviews")
 	bea.press("com.example/weather")
-	site.checkOpen(bea, "review")
-	site.check(bea, "quarantine", "/console/quarantine")
+	s.checkOpen(bea, "review")
+	s.check(bea, "quarantine", "/console/quarantine")
+}
+
+// checkOperator checks the pages of an operator, empty ones and those with something on them.
+func (s *site) checkOperator() {
+	cem := newPerson(s.t, s.e, s.s)
+	cem.signIn("cem@example.com")
+	cem.open("/console/operator")
+	cem.verify("cem@example.com")
+	for _, page := range []string{"policies", "views", "mirrors", "webhooks"} {
+		s.check(cem, "empty-"+page, "/console/operator/"+page)
+	}
+	e := s.e
+	e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern", "com.example/*")
+	e.RunCommand(s.t, "", "publisher", "add", "--method", "github-oidc", "--claim", "repository=an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too", "--pattern", longName)
+	e.RunCommand(s.t, "", "view", "add", "data", "--include", longName, "--include", "com.example/*", "--access", "token")
+	e.RunCommand(s.t, "", "mirror", "add", "public", "https://registry.example.com/a/long/path/to/a/registry", "--interval", "24h")
+	e.RunCommand(s.t, "", "webhook", "add", "https://hooks.example.com/in", "--events", "published,status")
+	for range 4 {
+		body := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{map[string]string{"key": "customer", "value": "ada-" + strings.Repeat("x", 150)}}}}}
+		apiclient.Call(s.t, "POST", s.s.RateLimitAPI+"/json", body)
+	}
+	for _, page := range []string{"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits", "risk", "log"} {
+		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"), strings.TrimSuffix("/console/operator/"+page, "/"))
+	}
+	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("customer=ada\nunknown=x"))
+	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
 }
 
 // open opens a page.

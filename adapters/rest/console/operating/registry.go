@@ -2,6 +2,8 @@ package operating
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -45,7 +47,21 @@ func (p *Pages) mountRegistry(r fiber.Router) {
 type policyRow struct {
 	policies.Policy
 
+	Who         []string // lines that say whom it admits
 	Actions, By string
+}
+
+// describePublisher returns whom a policy admits: a domain, or who has a token of an issuer.
+func describePublisher(p publisher.Policy) (lines []string) {
+	for _, text := range [...]string{p.Domain.String(), p.Subject.String(), p.Issuer} {
+		if text != "" {
+			lines = append(lines, text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Claims)) {
+		lines = append(lines, name+": "+p.Claims[name])
+	}
+	return lines
 }
 
 func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
@@ -63,7 +79,7 @@ func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
 		for j, a := range one.Policy.Actions {
 			actions[j] = string(a)
 		}
-		rows[i] = policyRow{one, strings.Join(actions, ", "), by}
+		rows[i] = policyRow{one, describePublisher(one.Policy), strings.Join(actions, ", "), by}
 	}
 	return v.Render(policiesPage, site.Head{Title: "Policies of publishers", Notice: notices[v.Text("done")]}, rows)
 }
