@@ -91,7 +91,7 @@ func printExplanation(w io.Writer, r *ratelimit.Request, results []explain.Resul
 		}
 		rows := make([]row, len(result.Tried))
 		for j, t := range result.Tried {
-			rows[j] = row{t.Level, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
+			rows[j] = row{t.Level + 1, t.Entry.Key, string(t.Kind), t.Pattern, placeOf(t.At.File, t.At.Line), t.Why}
 		}
 		if len(rows) == 0 {
 			continue

@@ -153,13 +153,15 @@ func (s *site) checkOperator() {
 	e.RunCommand(s.t, "", "mirror", "add", "public", "https://registry.example.com/a/long/path/to/a/registry", "--interval", "24h")
 	e.RunCommand(s.t, "", "webhook", "add", "https://hooks.example.com/in", "--events", "published,status")
 	for range 4 {
-		body := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{map[string]string{"key": "customer", "value": "ada-" + strings.Repeat("x", 150)}}}}}
+		body := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
+			map[string]string{"key": "tenant", "value": "ada-" + strings.Repeat("x", 150)}, map[string]string{"key": "path", "value": "/pay"},
+		}}}}
 		apiclient.Call(s.t, "POST", s.s.RateLimitAPI+"/json", body)
 	}
 	for _, page := range []string{"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits", "risk", "log"} {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"), strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
-	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("customer=ada\nunknown=x"))
+	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -108,6 +109,9 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 // newEventView returns an event in words.
 func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
 	row := eventView{Event: e, Text: eventTexts[e.Type]}
+	if action, ok := e.Details[actionDetail].(string); ok {
+		row.Text += ": " + strings.ReplaceAll(action, "_", " ")
+	}
 	var err error
 	if l.Everybody {
 		if row.Who, err = v.NameOf(string(e.UserID)); err != nil {

@@ -14,9 +14,12 @@ import (
 
 // names are the details whose names do not say in words what they are.
 var names = map[string]string{
-	"action": "What", "actor": "Done by", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device",
+	"actor": "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device",
 	"geographicAnomaly": "Place", "ipReputation": "Network reputation", "deviceFamiliarity": "Device", "loginVelocity": "Number of sign-ins",
 }
+
+// actionDetail is the detail that says what was done. It is in the heading of an event.
+const actionDetail = "action"
 
 // people are the details that name a person by id.
 var people = []string{audit.Actor, "decidedBy", "submittedBy"}
@@ -25,6 +28,9 @@ var people = []string{audit.Actor, "decidedBy", "submittedBy"}
 // own. nameOf returns the e-mail address of a person.
 func describe(details map[string]any, nameOf func(id string) (string, error)) (fields []site.Field, err error) {
 	for _, name := range slices.Sorted(maps.Keys(details)) {
+		if name == actionDetail {
+			continue
+		}
 		if inner, ok := details[name].(map[string]any); ok {
 			for _, part := range slices.Sorted(maps.Keys(inner)) {
 				fields = append(fields, site.Field{Name: words(name) + ", " + lowerFirst(words(part)), Value: text(inner[part])})
@@ -81,7 +87,15 @@ func text(value any) string {
 		return "no"
 	case nil:
 		return "none"
-	case []any, []string, map[string]any:
+	case []any:
+		parts := make([]string, len(v))
+		for i, one := range v {
+			parts[i] = text(one)
+		}
+		return strings.Join(parts, ", ")
+	case []string:
+		return strings.Join(v, ", ")
+	case map[string]any:
 		if b, err := json.Marshal(v); err == nil {
 			return string(b)
 		}

@@ -75,8 +75,15 @@ type explainedView struct {
 	Rule       *ruleRow // nil without a rule
 	Why, Key   string
 	ReplacedBy ratelimit.Name
-	Tried      []ruleset.Tried
+	Tried      []triedRow
 	More       bool
+}
+
+// triedRow is a rule that was compared with an entry; Number is that of its level, from 1.
+type triedRow struct {
+	ruleset.Tried
+
+	Number int
 }
 
 func (p *Pages) limits(_ context.Context, v *site.Visit) error {
@@ -188,10 +195,10 @@ func (l *limitsView) explain(d Decisions) site.Problems {
 	for i, result := range results {
 		one := explainedView{
 			Descriptor: ratelimit.FormatEntries(r.Descriptors[i].Entries), Why: result.Why, Key: result.CounterKey,
-			ReplacedBy: result.ReplacedBy, Tried: result.Tried, More: result.More,
+			ReplacedBy: result.ReplacedBy, More: result.More || len(result.Tried) > maxTriedShown,
 		}
-		if len(one.Tried) > maxTriedShown {
-			one.Tried, one.More = one.Tried[:maxTriedShown], true
+		for _, t := range result.Tried[:min(len(result.Tried), maxTriedShown)] {
+			one.Tried = append(one.Tried, triedRow{t, t.Level + 1})
 		}
 		if result.Rule != nil {
 			row := newRuleRow(result.Rule)

@@ -4,6 +4,7 @@ package operating
 import (
 	"context"
 	"embed"
+	"maps"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -183,7 +184,12 @@ type overviewView struct {
 
 func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 	view := overviewView{Plugins: p.ports.Plugins()}
-	view.Status, view.Dependencies = p.ports.Dependencies(ctx)
+	var states map[string]string
+	view.Status, states = p.ports.Dependencies(ctx)
+	view.Dependencies = maps.Clone(states)
+	for _, one := range view.Plugins { // they have a table of their own
+		delete(view.Dependencies, one.Name)
+	}
 	all, err := p.ports.Mirrors.List(ctx)
 	if err != nil {
 		return err
