@@ -1,0 +1,114 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// The size of the site of TestLargeSite, and the greatest size of a page in bytes.
+const (
+	largeServers = 1000
+	largeEvents  = 10_000
+	largePage    = 100 << 10
+)
+
+// TestLargeSite opens each page of a site with many servers and audit events: no page is larger than
+// largePage. The test says how long the service takes for each, with -v.
+func TestLargeSite(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		importServers(t, e)
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")
+		recordEvents(t, s, ada)
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.open("/console/step-up", http.StatusOK)
+		b.verify(e, ada, http.StatusOK)
+		o := newOperator(t, e, s)
+		for _, page := range []string{
+			"/", "/?q=server-09", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500", "/sign-in", "/account", "/account/password",
+			"/account/authenticator", "/account/log", "/account/log?offset=5000", "/publish", "/own", "/own/com.example/server-0500", "/reviews", "/quarantine",
+		} {
+			measurePage(t, b, "/console"+page)
+		}
+		for _, page := range append([]string{"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE"}, operatorPages...) {
+			measurePage(t, o, "/console/operator"+page)
+		}
+	})
+}
+
+// measurePage opens a page several times, checks its size and logs the least time.
+func measurePage(t *testing.T, b *browser, path string) {
+	t.Helper()
+	least := time.Hour
+	for range 5 {
+		began := time.Now()
+		b.open(path, http.StatusOK)
+		least = min(least, time.Since(began))
+	}
+	b.wantPath(path)
+	if size := len(b.page.body); size > largePage {
+		t.Errorf("%s has %d bytes", path, size)
+	}
+	t.Logf("%-60s %6.1f ms %4d KB", path, float64(least.Microseconds())/1000, len(b.page.body)>>10)
+}
+
+// importServers imports servers with a package and a remote each, and one with many versions.
+func importServers(t *testing.T, e *fixture.Environment) {
+	t.Helper()
+	var list struct {
+		Servers []map[string]any `json:"servers"`
+	}
+	add := func(name, version string) {
+		doc := fixture.NewServerDocument(name, version)
+		doc["packages"] = []map[string]any{{
+			"registryType": "npm", "identifier": "@example/" + name[strings.LastIndex(name, "/")+1:], "version": "1.0.0",
+			"transport":            map[string]any{"type": "stdio"},
+			"environmentVariables": []map[string]any{{"name": "API_KEY", "description": strings.Repeat("The key of the service. ", 20), "isSecret": true}},
+		}}
+		list.Servers = append(list.Servers, map[string]any{"server": doc})
+	}
+	for n := range largeServers {
+		add(fmt.Sprintf("com.example/server-%04d", n), "1.0.0")
+	}
+	for n := range 200 {
+		add("com.example/server-0500", fmt.Sprintf("1.1.%d", n))
+	}
+	content, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "servers.json")
+	fixture.WriteFile(t, file, string(content))
+	e.RunCommand(t, "", "registry", "import", file)
+}
+
+// recordEvents makes audit events: a person renames a device again and again.
+func recordEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
+	t.Helper()
+	var list struct{ Devices []struct{ ID string } }
+	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
+	const workers = 8
+	var done sync.WaitGroup
+	for worker := range workers {
+		done.Go(func() {
+			for n := range largeEvents / workers {
+				body := fmt.Sprintf(`{"name":"Laptop %d of worker %d"}`, n, worker)
+				if got := apiclient.Call(t, "PUT", s.API+"/devices/"+list.Devices[0].ID+"/name", body, p.Bearer()...).Status; got != http.StatusOK {
+					t.Errorf("a new name of the device: %d", got)
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+}
