@@ -19,6 +19,8 @@ const (
 	largeServers = 1000
 	largeEvents  = 10_000
 	largePage    = 100 << 10
+
+	largeDocument = 200 << 10
 )
 
 // TestLargeSite opens each page of a site with many servers and audit events: no page is larger than
@@ -26,9 +28,10 @@ const (
 func TestLargeSite(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		importServers(t, e)
-		s := e.Start(t, fixture.RegistrySettings()...)
+		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")
 		recordEvents(t, s, ada)
+		submitted := submitLarge(t, e, s, ada)
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.open("/console/step-up", http.StatusOK)
@@ -37,8 +40,13 @@ func TestLargeSite(t *testing.T) {
 		for _, page := range []string{
 			"/", "/?q=server-09", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500", "/sign-in", "/account", "/account/password",
 			"/account/authenticator", "/account/log", "/account/log?offset=5000", "/publish", "/own", "/own/com.example/server-0500", "/reviews", "/quarantine",
+			"/servers/com.example/large", "/reviews/" + submitted,
 		} {
 			measurePage(t, b, "/console"+page)
+		}
+		b.follow("Read the whole document", http.StatusOK)
+		if !json.Valid([]byte(b.page.body)) || len(b.page.body) < largeDocument {
+			t.Errorf("the whole document has %d bytes", len(b.page.body))
 		}
 		for _, page := range append([]string{"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE"}, operatorPages...) {
 			measurePage(t, o, "/console/operator"+page)
@@ -77,6 +85,7 @@ func importServers(t *testing.T, e *fixture.Environment) {
 		}}
 		list.Servers = append(list.Servers, map[string]any{"server": doc})
 	}
+	list.Servers = append(list.Servers, map[string]any{"server": newLargeDocument("1.0.0", "old")})
 	for n := range largeServers {
 		add(fmt.Sprintf("com.example/server-%04d", n), "1.0.0")
 	}
@@ -90,6 +99,30 @@ func importServers(t *testing.T, e *fixture.Environment) {
 	file := filepath.Join(t.TempDir(), "servers.json")
 	fixture.WriteFile(t, file, string(content))
 	e.RunCommand(t, "", "registry", "import", file)
+}
+
+// newLargeDocument returns a document that is larger than a page may be.
+func newLargeDocument(version, text string) map[string]any {
+	doc := fixture.NewServerDocument("com.example/large", version)
+	var remotes []any
+	for n := range 100 {
+		var headers []any
+		for h := range 20 {
+			headers = append(headers, map[string]any{"name": fmt.Sprintf("X-Header-%d", h), "description": text + strings.Repeat(" \"quoted\"", 10)})
+		}
+		remotes = append(remotes, map[string]any{"type": "streamable-http", "url": fmt.Sprintf("https://large.example.com/%d", n), "headers": headers})
+	}
+	doc["remotes"] = remotes
+	return doc
+}
+
+// submitLarge submits a large document in place of another one, and returns the id of its review.
+func submitLarge(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) string {
+	t.Helper()
+	p.PostJSON(t, s, "/v0.1/publish", newLargeDocument("1.1.0", "new")).WantStatus(t, http.StatusOK)
+	var list []struct{ ID string }
+	fixture.DecodeJSON(t, e.RunCommand(t, "", "review", "list", "--output", "json"), &list)
+	return list[0].ID
 }
 
 // recordEvents makes audit events: a person renames a device again and again.

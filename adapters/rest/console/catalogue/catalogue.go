@@ -222,3 +222,40 @@ func (d document) kinds() (kinds []string) {
 	}
 	return kinds
 }
+
+// shorten removes what is too much for a page, and returns how many packages, remotes and inputs it has
+// removed.
+func (d *document) shorten() (removed int) {
+	d.Packages, removed = first(d.Packages, maxOffers, removed)
+	d.Remotes, removed = first(d.Remotes, maxOffers, removed)
+	for i := range d.Packages {
+		d.Packages[i].Environment, removed = first(d.Packages[i].Environment, maxInputs, removed)
+		shortenInputs(d.Packages[i].Environment)
+	}
+	for i := range d.Remotes {
+		d.Remotes[i].URL = shortText(d.Remotes[i].URL)
+		d.Remotes[i].Headers, removed = first(d.Remotes[i].Headers, maxInputs, removed)
+		shortenInputs(d.Remotes[i].Headers)
+	}
+	return removed
+}
+
+// first returns the first items of a list, and the number of those that were removed until now.
+func first[T any](list []T, n, removed int) ([]T, int) {
+	return list[:min(len(list), n)], removed + max(len(list)-n, 0)
+}
+
+func shortenInputs(inputs []input) {
+	for i := range inputs {
+		inputs[i].Name, inputs[i].Description = shortText(inputs[i].Name), shortText(inputs[i].Description)
+	}
+}
+
+// shortText returns a text, cut if it is too long for a page.
+func shortText(s string) string {
+	e := site.NewExcerpt(s, maxText)
+	if e.Cut {
+		return e.Text + "…"
+	}
+	return s
+}

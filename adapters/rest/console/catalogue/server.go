@@ -1,8 +1,6 @@
 package catalogue
 
 import (
-	"bytes"
-	"encoding/json"
 	"html/template"
 	"net/url"
 	"strings"
@@ -28,7 +26,8 @@ type serverView struct {
 	Installs    []installView
 	Versions    []versionView
 	More        int // versions that are not in Versions
-	JSON        string
+	MoreOffers  int // packages, remotes and their inputs that are not in Document
+	JSON        site.Excerpt
 	Raw         string // the address of the record in the API
 	LatestPath  string // of the latest version, if this one is not it
 	StatusPath  string // of the page that changes the status; empty if the person may not
@@ -49,6 +48,7 @@ type installView struct {
 	ID, Client, File, Snippet string
 	Link                      template.URL // installs it by a click; empty for a client without such links
 	Problem                   string       // why the client cannot use the server
+	Raw                       string       // the address of a snippet that is too long for the page
 }
 
 // versionView is a version in the list of all versions.
@@ -58,6 +58,14 @@ type versionView struct {
 	Status  Status
 	Current bool // the page shows this version
 }
+
+// The bounds of what a page shows of a document.
+const (
+	maxOffers  = 10      // packages, and remotes
+	maxInputs  = 10      // of a package or a remote
+	maxText    = 500     // bytes of a text
+	maxSnippet = 4 << 10 // bytes
+)
 
 // maxListed is the number of versions in the list of a page.
 const maxListed = 50
@@ -118,9 +126,10 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 
 func newServerView(r registry.Record) serverView {
 	d := parseDocument(r.Document)
+	more := d.shorten()
 	view := serverView{
-		Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release, Status: newStatus(r.Release), Document: d,
-		Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: indent(r.Document),
+		MoreOffers: more, Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release, Status: newStatus(r.Release), Document: d,
+		Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
 		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
 	}
 	if r.Status != registry.StatusDeleted {
@@ -184,6 +193,10 @@ func newInstalls(r registry.Record) (installs []installView) {
 		if err := view.fill(r, c.id); err != nil {
 			view.Problem = fault.PublicMessage(err)
 		}
+		if len(view.Snippet) > maxSnippet {
+			view.Snippet, view.Link = "", ""
+			view.Raw = "/registries/all/install?" + url.Values{"server": {r.Name.String()}, "version": {r.Version.String()}, "client": {string(c.id)}}.Encode()
+		}
 		installs = append(installs, view)
 	}
 	return installs
@@ -204,13 +217,4 @@ func (view *installView) fill(r registry.Record, c allowlist.Client) error {
 	}
 	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link) // #nosec G203 -- our own scheme, and escaped
 	return nil
-}
-
-// indent returns a document as people read it.
-func indent(document []byte) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, document, "", "  "); err != nil {
-		return string(document)
-	}
-	return b.String()
 }

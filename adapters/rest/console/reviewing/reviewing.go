@@ -76,6 +76,7 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.queue))
 	r.Get(reviewPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
+	r.Get(reviewPath+"/document", p.site.Require(auth.Unverified, p.document))
 	r.Post(decidePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show}))
 	r.Get(QuarantinePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showQuarantine(v, nil) }))
 	r.Post(QuarantinePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine}))
@@ -153,8 +154,10 @@ type reviewView struct {
 
 	State, Class, Kind string
 	By, Decider        string
-	Document           string
+	Document           site.Excerpt
+	Whole              string // the address of the whole document
 	Differences        []differenceView
+	Cut                bool // there are more differences, or longer ones
 	Checks             []checkView
 	Action             string
 	Open               bool // it waits for a decision
@@ -188,7 +191,7 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	}
 	view := reviewView{
 		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
-		Document: indent(shown.Document), Action: Path + "/" + string(shown.ID) + "/decide",
+		Document: site.IndentJSON(shown.Document), Whole: Path + "/" + string(shown.ID) + "/document", Action: Path + "/" + string(shown.ID) + "/decide",
 		Open: shown.State == review.Pending, Own: shown.Submitter.Key == string(v.Session.UserID), Comment: v.Form.Get("comment"),
 	}
 	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
@@ -197,13 +200,45 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if view.Decider, err = v.NameOf(shown.DecidedBy); err != nil {
 		return err
 	}
-	for _, d := range shown.Diff {
-		view.Differences = append(view.Differences, differenceView{d.Path, value(d.Before), value(d.After)})
-	}
+	view.addDifferences(shown.Diff)
 	for _, c := range shown.Checks {
 		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
 	}
 	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+// The bounds of the differences on a page.
+const (
+	maxDifferences    = 100
+	maxDifference     = 2 << 10 // bytes of a value
+	maxAllDifferences = 32 << 10
+)
+
+// addDifferences adds the differences, as far as they fit on a page.
+func (view *reviewView) addDifferences(all []review.Difference) {
+	size := 0
+	for i, d := range all {
+		before, after := site.NewExcerpt(value(d.Before), maxDifference), site.NewExcerpt(value(d.After), maxDifference)
+		if size += len(d.Path) + len(before.Text) + len(after.Text); i == maxDifferences || size > maxAllDifferences {
+			view.Cut = true
+			return
+		}
+		view.Cut = view.Cut || before.Cut || after.Cut
+		view.Differences = append(view.Differences, differenceView{d.Path, before.Text, after.Text})
+	}
+}
+
+// document sends the whole document of a review.
+func (p *Pages) document(v *site.Visit) error {
+	request, id, err := p.request(v)
+	if err != nil {
+		return err
+	}
+	shown, err := p.ports.Reviews.Get(v.UserContext(), request, id)
+	if err != nil {
+		return err
+	}
+	return v.SendJSON(shown.Document)
 }
 
 // request returns the caller, and the review in the path.
@@ -214,15 +249,6 @@ func (p *Pages) request(v *site.Visit) (reviews.Request, review.ID, error) {
 	}
 	token, err := v.Token()
 	return reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, review.ID(id), err
-}
-
-// indent returns a document as people read it.
-func indent(document []byte) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, document, "", "  "); err != nil {
-		return string(document)
-	}
-	return b.String()
 }
 
 // value returns a value of a document as JSON; empty for one that is not there.

@@ -88,6 +88,14 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 	return v.send(p, frame)
 }
 
+// SendJSON sends a JSON text as it is, for people who read it in the browser.
+func (v *Visit) SendJSON(text []byte) error {
+	securityHeaders.Set(v.Ctx)
+	v.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	v.Response().SetBodyRaw(text)
+	return nil
+}
+
 func (v *Visit) send(p *Page, frame frameView) error {
 	var b bytes.Buffer
 	if err := p.template.ExecuteTemplate(&b, "layout", frame); err != nil {
