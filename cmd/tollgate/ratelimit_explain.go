@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
 	"github.com/tollgate-dev/tollgate/wiring"
@@ -64,7 +65,7 @@ func newRateLimitRequest(domain string, descriptors []string) (*ratelimit.Reques
 	for _, text := range descriptors {
 		entries, err := ratelimit.ParseEntries(text)
 		if err != nil {
-			return nil, fmt.Errorf("--descriptors: %w", err)
+			return nil, errors.New("--descriptors: " + fault.PublicMessage(err))
 		}
 		r.Descriptors = append(r.Descriptors, ratelimit.Descriptor{Entries: entries})
 	}
