@@ -144,3 +144,31 @@ func TestWalkEnds(t *testing.T) {
 		t.Errorf("error %v after %d calls", err, calls)
 	}
 }
+
+// TestBy: what a person does as an operator has the person as the actor, and other entries keep theirs.
+func TestBy(t *testing.T) {
+	trail, _ := newTrail()
+	details := map[string]any{audit.Actor: audit.Operator, "action": "lock"}
+	ctx := audit.By(context.Background(), "bea")
+	for _, entry := range []audit.Entry{
+		{Type: auth.AccountChange, UserID: "anna", Details: details},
+		{Type: auth.AccountChange, UserID: "anna", Details: map[string]any{"action": "x"}},
+		{Type: auth.AccountChange, UserID: "anna"},
+	} {
+		if err := trail.Record(ctx, entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRecord(t, trail, audit.Entry{Type: auth.AccountChange, UserID: "anna", Details: details})
+	page, err := trail.Search(context.Background(), "anna", audit.Query{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[any]int{}
+	for _, e := range page.Events {
+		counts[e.Details[audit.Actor]]++
+	}
+	if counts["bea"] != 1 || counts[audit.Operator] != 1 || counts[nil] != 2 || details[audit.Actor] != audit.Operator {
+		t.Errorf("the actors are %v", counts)
+	}
+}
