@@ -22,14 +22,16 @@ func newManual() *clocktest.Manual {
 func TestCountersContract(t *testing.T) {
 	for name, limit := range map[string]int{"one shard": 1000, "many shards": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
-			countertest.Run(t, func(*testing.T) countertest.Subject {
+			open := func(*testing.T) countertest.Subject {
 				c := newManual()
 				return countertest.Subject{
 					Store:   memory.NewCounters(c, memory.Config{MaxCounters: limit}),
 					Key:     func(name string) string { return name },
-					Advance: c.Advance,
+					Advance: c.Advance, Now: c.Now,
 				}
-			})
+			}
+			countertest.Run(t, open)
+			countertest.RunAdmitter(t, open)
 		})
 	}
 }

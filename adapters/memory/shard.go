@@ -19,7 +19,8 @@ type digest struct{ lo, hi uint64 }
 // cell is one counter.
 type cell struct {
 	key     digest
-	state   uint64 // the count and overLimitBit
+	state   uint64 // the count and overLimitBit; for a token bucket the time at which it is full
+	more    uint64 // of a sliding window, the earlier count and the number of the window, 32 bits each
 	expires int64  // nanoseconds since the epoch
 }
 
@@ -80,7 +81,7 @@ func (s *shard) addHit(d digest, h *counter.Hit, now int64) uint64 {
 		if h.Addend <= 0 {
 			return 0
 		}
-		c = s.createCell(d, h, now)
+		c = s.createCell(d, h, now, expiryTime(now, h))
 	}
 	n := addToCount(c.countOf(), h.Addend)
 	if h.Addend == 0 {
@@ -107,9 +108,9 @@ func (s *shard) findLiveCell(d digest, now int64) *cell {
 	return nil
 }
 
-// createCell returns a cell for a new counter. It first removes expired counters and, if the shard
-// is full, a live one.
-func (s *shard) createCell(d digest, h *counter.Hit, now int64) *cell {
+// createCell returns a cell for a new counter, or in place of another one of its key. It first removes
+// expired counters and, if the shard is full, a live one.
+func (s *shard) createCell(d digest, h *counter.Hit, now, expires int64) *cell {
 	own := findClass(h.Window)
 	for range reclaimPerInsert {
 		if !s.removeExpired(own, now) {
@@ -128,7 +129,7 @@ func (s *shard) createCell(d digest, h *counter.Hit, now int64) *cell {
 		i = int32(len(s.cells)) // a shard never has 2^31 cells
 		s.cells = append(s.cells, cell{})
 	}
-	s.cells[i] = cell{key: d, expires: expiryTime(now, h)}
+	s.cells[i] = cell{key: d, expires: expires}
 	s.index[d] = i
 	s.usedCells++
 	s.pushCell(&s.classes[own].withinLimit, i)

@@ -7,6 +7,8 @@ package counter
 import (
 	"context"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
 // MaxKey is the maximum length of a counter's key in bytes. Callers hash longer ones (contract
@@ -21,8 +23,12 @@ type Hit struct {
 	// Addend is how many hits to add. 0 reads the counter and does not create it; a negative number
 	// gives back hits that were counted before.
 	Addend int64
-	// Limit is the greatest count that is not over the limit. Only AddUnlessOver uses it.
+	// Limit is the greatest count that is not over the limit. Add does not use it.
 	Limit uint64
+	// Algorithm and Burst are for Admitter only. Burst is the number of hits that a token bucket lets in
+	// at once; at least 1, as Limit is then.
+	Algorithm ratelimit.Algorithm
+	Burst     uint64
 	// Window is the length of the counter's window.
 	Window time.Duration
 	// TTL is how long the store keeps a counter after its creation: the window, plus an allowance

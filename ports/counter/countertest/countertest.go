@@ -20,6 +20,8 @@ type Subject struct {
 	Key func(name string) string
 	// Advance moves the store's clock. It is nil if the store has its own clock.
 	Advance func(d time.Duration)
+	// Now returns the time of the store's clock. It is nil if the store has its own clock.
+	Now func() time.Time
 	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It
 	// is nil if the store does not show it.
 	TTL func(t *testing.T, key string) (time.Duration, bool)

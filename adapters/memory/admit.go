@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// Admit implements counter.Admitter.
+func (m *Counters) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	if err := validateAdmission(ctx, hits, results); err != nil {
+		return err
+	}
+	now := m.clock.Now()
+	for i := range hits {
+		d := m.hashKey(hits[i].Key)
+		s := m.findShard(d)
+		s.mu.Lock()
+		results[i] = s.admit(d, &hits[i], now)
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// AdmitAll implements counter.Admitter. Hits of the same key belong together.
+func (m *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	if err := validateAdmission(ctx, hits, results); err != nil {
+		return err
+	}
+	digests := make([]digest, len(hits))
+	var involved shardSet
+	for i := range hits {
+		digests[i] = m.hashKey(hits[i].Key)
+		involved.add(digests[i].lo & m.mask)
+	}
+	now := m.clock.Now()
+	m.lockShards((*[maxShards / 64]uint64)(&involved))
+	defer m.unlockShards((*[maxShards / 64]uint64)(&involved))
+	clear(results)
+	over := m.refused(hits, digests, results, now)
+	for i := range hits {
+		h := hits[i]
+		if over[digests[i]] && h.Algorithm != ratelimit.FixedWindow && results[i] != (counter.Admitted{}) {
+			continue // the verdict is there
+		}
+		if len(over) > 0 && !(over[digests[i]] && h.Algorithm == ratelimit.FixedWindow) {
+			h.Addend = 0
+		}
+		results[i] = m.findShard(digests[i]).admit(digests[i], &h, now)
+	}
+	return nil
+}
+
+// shardSet is a set of shards.
+type shardSet [maxShards / 64]uint64
+
+func (s *shardSet) add(n uint64) { s[n/64] |= 1 << (n % 64) }
+
+// refused returns the keys whose hits together are refused, or go over a limit, and writes the verdicts
+// about them. The shards of all hits must be locked.
+func (m *Counters) refused(hits []counter.Hit, digests []digest, results []counter.Admitted, now time.Time) map[digest]bool {
+	over, sums := map[digest]bool{}, map[digest]int64{}
+	for i := range hits {
+		h, d := hits[i], digests[i]
+		sums[d] += h.Addend
+		h.Addend = sums[d]
+		s := m.findShard(d)
+		if h.Algorithm == ratelimit.FixedWindow {
+			over[d] = over[d] || addToCount(s.readCount(d, now.UnixNano()), h.Addend) > h.Limit
+			continue
+		}
+		_, v := s.decide(d, &h, now)
+		if !v.Admitted {
+			over[d], results[i] = true, counter.Admitted{Verdict: v}
+		}
+	}
+	for d, is := range over {
+		if !is {
+			delete(over, d)
+		}
+	}
+	return over
+}
+
+// admitState is the state of a sliding window or a token bucket.
+type admitState struct {
+	sliding ratelimit.Sliding
+	full    int64
+}
+
+// decide returns the state of a counter after a hit, and the verdict. It changes nothing.
+func (s *shard) decide(d digest, h *counter.Hit, now time.Time) (admitState, ratelimit.Verdict) {
+	var st admitState
+	c := s.findLiveCell(d, now.UnixNano())
+	var v ratelimit.Verdict
+	if h.Algorithm == ratelimit.SlidingWindow {
+		if c != nil {
+			st.sliding = c.sliding()
+		}
+		st.sliding, v = ratelimit.SlidingLimit{Limit: h.Limit, Window: h.Window}.Take(st.sliding, now, h.Addend)
+		return st, v
+	}
+	if c != nil {
+		st.full = int64(c.countOf()) //nolint:gosec // a time
+	}
+	st.full, v = ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.Take(st.full, now, h.Addend)
+	return st, v
+}
+
+// admit decides about a hit and stores the state after it.
+func (s *shard) admit(d digest, h *counter.Hit, now time.Time) counter.Admitted {
+	at := now.UnixNano()
+	if h.Algorithm == ratelimit.FixedWindow {
+		return counter.Admitted{Count: s.addHit(d, h, at)}
+	}
+	st, v := s.decide(d, h, now)
+	if h.Addend == 0 || !v.Admitted {
+		if c := s.findLiveCell(d, at); c != nil && !v.Admitted {
+			c.state |= overLimitBit
+		}
+		return counter.Admitted{Verdict: v}
+	}
+	if h.Algorithm == ratelimit.SlidingWindow {
+		s.storeSliding(d, h, now, st.sliding)
+	} else {
+		s.storeBucket(d, h, now, st.full)
+	}
+	return counter.Admitted{Verdict: v}
+}
+
+// storeSliding stores a sliding window. Each window has a cell of its own, which has the count of the one
+// before too and lives until the end of the next.
+func (s *shard) storeSliding(d digest, h *counter.Hit, now time.Time, w ratelimit.Sliding) {
+	c := s.findLiveCell(d, now.UnixNano())
+	if c == nil && w.Current == 0 {
+		return
+	}
+	if c == nil || c.sliding().Window != w.Window {
+		c = s.createCell(d, h, now.UnixNano(), (w.Window+2)*int64(h.Window))
+	}
+	c.state, c.more = w.Current, w.Earlier<<32|uint64(uint32(w.Window)) //nolint:gosec // windows of a second fit in 32 bits until 2106
+}
+
+// sliding returns the state of a cell of a sliding window.
+func (c *cell) sliding() ratelimit.Sliding {
+	return ratelimit.Sliding{Window: int64(uint32(c.more)), Current: c.countOf(), Earlier: c.more >> 32} //nolint:gosec // the lower half
+}
+
+// storeBucket stores when a token bucket is full. The expiry of a cell never changes, so a bucket that is
+// used for long gets a new cell from time to time.
+func (s *shard) storeBucket(d digest, h *counter.Hit, now time.Time, full int64) {
+	at := now.UnixNano()
+	c := s.findLiveCell(d, at)
+	if c == nil && full <= at {
+		return
+	}
+	if c == nil || c.expires < full {
+		c = s.createCell(d, h, at, full+int64(h.Window))
+	}
+	c.state = uint64(full) //nolint:gosec // a time
+}
+
+func validateAdmission(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	if len(hits) != len(results) {
+		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
+	}
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(fault.Unavailable, "counting was canceled", err)
+	}
+	return nil
+}
