@@ -34,6 +34,7 @@ func TestCountersContract(t *testing.T) {
 			change(&cfg)
 			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address))}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
+			countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
 }
@@ -67,6 +68,7 @@ func TestCountersContractOnCluster(t *testing.T) {
 	})
 	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
+	countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 func TestPairContract(t *testing.T) {

@@ -327,10 +327,10 @@ func keepsAlgorithmsApart(t *testing.T, s admission) {
 
 func admitsGreatAddends(t *testing.T, s admission) {
 	const most = ratelimit.MaxHits
-	h := sliding(s.Key("great"), most, most)
+	h := sliding(s.Key("admit-great"), most, most)
 	wantVerdicts(t, "all at once", s.admit(t, h), "yes 0")
 	wantVerdicts(t, "one more", s.admit(t, with(h, 1)), "no 0")
-	fast := counter.Hit{Key: s.Key("great-b"), Addend: most, Limit: most, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: most}
+	fast := counter.Hit{Key: s.Key("admit-great-b"), Addend: most, Limit: most, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: most}
 	if got := s.admit(t, fast); !got[0].Verdict.Admitted {
 		t.Errorf("a bucket of the greatest burst: %+v", got)
 	}
