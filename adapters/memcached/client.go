@@ -54,6 +54,7 @@ type Client struct {
 	ring      *ring
 	timeout   time.Duration
 	pipelines sync.Pool // of *call
+	keyLocks  *keyLocks
 }
 
 // Open returns a client and a function that closes it. An unreachable node, or an SRV record that
@@ -77,7 +78,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	r := newRing(cfg.Timeout, log, func(name string) *node {
 		return openNode(name, cfg.MaxIdleConns, cfg.Timeout, connect, log)
 	})
-	c := &Client{ring: r, timeout: cfg.Timeout, pipelines: sync.Pool{New: func() any { return newPipeline() }}}
+	c := &Client{ring: r, timeout: cfg.Timeout, keyLocks: newKeyLocks(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
 		r.setNodes(names)

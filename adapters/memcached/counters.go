@@ -294,17 +294,7 @@ func (f *request) sendPipeline(ctx context.Context) {
 // was executed after all, its hits count twice, which never lets more requests through than the
 // limit. A request that subtracts hits is not repeated, because subtracting twice would.
 func (c *Client) finishRequest(ctx context.Context, f request, after []uint64) error {
-	abandoned := false
-	if f.err == nil {
-		abandoned, f.err = f.connection.receive(ctx, f.pipeline)
-	}
-	for n := 0; n < len(f.node.slots) && errors.Is(f.err, errConnectionLost) && !f.noRetry; n++ {
-		if f.sendPipeline(ctx); f.err == nil {
-			abandoned, f.err = f.connection.receive(ctx, f.pipeline)
-		}
-	}
-	f.pipeline.timer.Stop()
-	if abandoned {
+	if c.awaitResponses(ctx, &f) {
 		return storeUnavailable(f.err)
 	}
 	err := f.err
@@ -316,6 +306,21 @@ func (c *Client) finishRequest(ctx context.Context, f request, after []uint64) e
 		return storeUnavailable(err)
 	}
 	return nil
+}
+
+// awaitResponses waits for the responses to a request. abandoned reports that the connection still uses
+// its pipeline.
+func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) {
+	if f.err == nil {
+		abandoned, f.err = f.connection.receive(ctx, f.pipeline)
+	}
+	for n := 0; n < len(f.node.slots) && errors.Is(f.err, errConnectionLost) && !f.noRetry; n++ {
+		if f.sendPipeline(ctx); f.err == nil {
+			abandoned, f.err = f.connection.receive(ctx, f.pipeline)
+		}
+	}
+	f.pipeline.timer.Stop()
+	return abandoned
 }
 
 // storeCounts copies the counts from the responses to after.

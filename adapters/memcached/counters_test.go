@@ -24,6 +24,7 @@ func TestCountersContract(t *testing.T) {
 			cfg.MaxIdleConns = connections
 			subject := countertest.Subject{Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
+			countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
 }
@@ -37,6 +38,7 @@ func TestCountersContractOnManyNodes(t *testing.T) {
 	}
 	subject := countertest.Subject{Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
+	countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 // TestInstancesAgreeOnNodes checks that two clients share counters if their lists contain the same

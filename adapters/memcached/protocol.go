@@ -32,9 +32,11 @@ const pingCommand = "mn\r\n"
 
 // response is the reply to one command.
 type response struct {
-	count uint64
-	found bool
-	err   error // the error that memcached replied
+	count  uint64
+	cas    uint64 // of the value, if the command asked for it
+	found  bool
+	stored bool  // the value was stored
+	err    error // the error that memcached replied
 }
 
 // errInvalidResponse means that the connection must be closed, because the following bytes cannot
@@ -82,6 +84,41 @@ func appendSubtract(out []byte, key string, n uint64) []byte {
 	return append(out, " v\r\n"...)
 }
 
+// appendGetCAS appends the command that reads a value, and what identifies this state of it.
+func appendGetCAS(out []byte, key string) []byte {
+	out = append(out, "mg "...)
+	out = append(out, key...)
+	return append(out, " v c\r\n"...)
+}
+
+// setCommand stores a value in place of the state of it that cas identifies; 0 creates it.
+type setCommand struct {
+	key        string
+	value, cas uint64
+	life       time.Duration
+}
+
+// appendSet appends the command.
+func appendSet(out []byte, c setCommand, now time.Time) []byte {
+	var digits [20]byte
+	value := strconv.AppendUint(digits[:0], c.value, 10)
+	out = append(out, "ms "...)
+	out = append(out, c.key...)
+	out = append(out, ' ')
+	out = strconv.AppendInt(out, int64(len(value)), 10)
+	if c.cas == 0 {
+		out = append(out, " ME"...)
+	} else {
+		out = append(out, " C"...)
+		out = strconv.AppendUint(out, c.cas, 10)
+	}
+	out = append(out, " T"...)
+	out = strconv.AppendInt(out, encodeExpiry(c.life, now), 10)
+	out = append(out, "\r\n"...)
+	out = append(out, value...)
+	return append(out, "\r\n"...)
+}
+
 // encodeExpiry returns the expiry of a counter for memcached. Because its clock ticks once a
 // second, one second is added, so that the counter lives at least for ttl.
 func encodeExpiry(ttl time.Duration, now time.Time) int64 {
@@ -102,10 +139,16 @@ func readResponse(r *bufio.Reader) (response, error) {
 	code, rest, _ := bytes.Cut(line, []byte(" "))
 	switch string(code) {
 	case "VA":
-		size, _, _ := bytes.Cut(rest, []byte(" "))
-		return readValue(r, size)
-	case "EN", "NF":
+		size, flags, _ := bytes.Cut(rest, []byte(" "))
+		cas, _ := bytes.CutPrefix(flags, []byte("c"))
+		id, _ := parseCount(cas) // 0 for a command that did not ask for it
+		a, err := readValue(r, size)
+		a.cas = id
+		return a, err
+	case "EN", "NF", "EX", "NS":
 		return response{}, nil
+	case "HD":
+		return response{found: true, stored: true}, nil
 	case "MN":
 		return response{found: true}, nil
 	case "ERROR", "CLIENT_ERROR", "SERVER_ERROR":

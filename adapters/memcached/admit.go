@@ -1,0 +1,404 @@
+package memcached
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+var _ counter.Admitter = (*Client)(nil)
+
+// errContended means that other instances changed a counter all the time until the deadline.
+var errContended = errors.New("other instances change the counter all the time")
+
+// Admit implements counter.Admitter: it reads the states, decides by the clock of this process, and stores
+// the new states unless another instance has changed them meanwhile; then it starts again. In this process
+// one call at a time decides about a key.
+func (c *Client) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	a, err := c.newAdmission(hits, results)
+	if err != nil || len(hits) == 0 {
+		return err
+	}
+	if err := a.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
+		return err
+	}
+	return a.run(ctx)
+}
+
+// AdmitAll implements counter.Admitter. It is not atomic, like AddUnlessOver: it asks first, and gives hits
+// back if a counter was changed meanwhile.
+func (c *Client) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	a, err := c.newAdmission(hits, results)
+	if err != nil || len(hits) == 0 {
+		return err
+	}
+	over, err := a.refused(ctx)
+	if err != nil {
+		return err
+	}
+	if len(over) > 0 {
+		return a.countFixed(ctx, func(h counter.Hit) bool { return over[h.Key] })
+	}
+	if err := c.Admit(ctx, hits, results); err != nil {
+		return err
+	}
+	return a.giveBackIfRefused(ctx)
+}
+
+// admission is one call of Admit or AdmitAll.
+type admission struct {
+	client   *Client
+	hits     []counter.Hit
+	results  []counter.Admitted
+	deadline time.Time
+}
+
+func (c *Client) newAdmission(hits []counter.Hit, results []counter.Admitted) (*admission, error) {
+	if len(hits) != len(results) {
+		return nil, fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
+	}
+	return &admission{c, hits, results, time.Now().Add(c.timeout)}, validateHits(hits, make([]uint64, len(hits)))
+}
+
+// countFixed counts those hits of fixed windows that are wanted.
+func (a *admission) countFixed(ctx context.Context, wanted func(counter.Hit) bool) error {
+	var fixed batch
+	var indices []int
+	for i, h := range a.hits {
+		if h.Algorithm == ratelimit.FixedWindow && wanted(h) {
+			fixed.hits, indices = append(fixed.hits, h), append(indices, i)
+		}
+	}
+	fixed.after = make([]uint64, len(indices))
+	if err := a.client.addBatch(ctx, fixed, a.deadline); err != nil {
+		return err
+	}
+	for i, at := range indices {
+		a.results[at].Count = fixed.after[i]
+	}
+	return nil
+}
+
+// refused looks at all counters without counting, writes what it finds to the results, and returns the
+// keys whose hits together would be refused or go over a limit.
+func (a *admission) refused(ctx context.Context) (map[string]bool, error) {
+	looks := &admission{a.client, slices.Clone(a.hits), a.results, a.deadline}
+	for i := range looks.hits {
+		looks.hits[i].Addend = 0
+	}
+	if err := looks.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
+		return nil, err
+	}
+	states, err := looks.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	over, sums, now := map[string]bool{}, map[string]int64{}, time.Now()
+	for i := range a.hits {
+		h := &a.hits[i]
+		sums[h.Key] += h.Addend
+		if h.Algorithm == ratelimit.FixedWindow {
+			if addToCount(a.results[i].Count, sums[h.Key]) > h.Limit {
+				over[h.Key] = true
+			}
+			continue
+		}
+		s := *states[h.Key]
+		if v := s.take(h, now, sums[h.Key]); !v.Admitted {
+			over[h.Key], a.results[i].Verdict = true, v
+		} else {
+			look := *states[h.Key]
+			a.results[i].Verdict = look.take(h, now, 0)
+		}
+	}
+	return over, nil
+}
+
+// giveBackIfRefused gives the hits back that were admitted, if another one of the call was not.
+func (a *admission) giveBackIfRefused(ctx context.Context) error {
+	if !slices.ContainsFunc(a.hits, func(h counter.Hit) bool { return a.isRefused(h.Key) }) {
+		return nil
+	}
+	back := &admission{a.client, nil, nil, a.deadline}
+	for i, h := range a.hits {
+		if h.Algorithm != ratelimit.FixedWindow && a.results[i].Verdict.Admitted && h.Addend > 0 {
+			h.Addend = -h.Addend
+			back.hits = append(back.hits, h)
+		}
+	}
+	back.results = make([]counter.Admitted, len(back.hits))
+	if len(back.hits) == 0 {
+		return nil
+	}
+	return back.run(ctx)
+}
+
+func (a *admission) isRefused(key string) bool {
+	for i, h := range a.hits {
+		if h.Key == key && h.Algorithm != ratelimit.FixedWindow && !a.results[i].Verdict.Admitted {
+			return true
+		}
+	}
+	return false
+}
+
+// run decides about the hits that are not of fixed windows.
+func (a *admission) run(ctx context.Context) error {
+	unlock, err := a.client.keyLocks.lock(ctx, a.hits, a.deadline)
+	if err != nil {
+		return storeUnavailable(err)
+	}
+	defer unlock()
+	undecided := map[string]bool{}
+	for _, h := range a.hits {
+		if h.Algorithm != ratelimit.FixedWindow {
+			undecided[h.Key] = true
+		}
+	}
+	for len(undecided) > 0 {
+		if time.Now().After(a.deadline) {
+			return storeUnavailable(errContended)
+		}
+		round := &admission{client: a.client, deadline: a.deadline}
+		var indices []int
+		for i, h := range a.hits {
+			if undecided[h.Key] {
+				round.hits, indices = append(round.hits, h), append(indices, i)
+			}
+		}
+		round.results = make([]counter.Admitted, len(indices))
+		stored, err := round.decide(ctx)
+		if err != nil {
+			return err
+		}
+		for i, at := range indices {
+			if stored[a.hits[at].Key] {
+				a.results[at] = round.results[i]
+				delete(undecided, a.hits[at].Key)
+			}
+		}
+	}
+	return nil
+}
+
+// decide reads the states, decides about all hits and stores the new states. It returns the keys whose
+// states were stored, or did not change.
+func (a *admission) decide(ctx context.Context) (map[string]bool, error) {
+	states, err := a.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for i := range a.hits {
+		a.results[i].Verdict = states[a.hits[i].Key].take(&a.hits[i], now, a.hits[i].Addend)
+	}
+	return a.client.store(ctx, states, now, a.deadline)
+}
+
+// admitState is the state of a sliding window or a token bucket, as it was read.
+type admitState struct {
+	hit     *counter.Hit
+	sliding ratelimit.Sliding
+	full    int64
+	cas     uint64 // of the stored value; 0 if there is none
+	changed bool
+}
+
+// take decides about hits and changes the state.
+func (s *admitState) take(h *counter.Hit, now time.Time, hits int64) (v ratelimit.Verdict) {
+	before := *s
+	if h.Algorithm == ratelimit.SlidingWindow {
+		s.sliding, v = ratelimit.SlidingLimit{Limit: h.Limit, Window: h.Window}.Take(s.sliding, now, hits)
+	} else {
+		s.full, v = ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.Take(s.full, now, hits)
+	}
+	if hits == 0 || !v.Admitted {
+		*s = before // also if only time has passed
+		return v
+	}
+	s.changed = true
+	return v
+}
+
+// key returns the key of the value, and the value and how long it is kept.
+func (s *admitState) key() string {
+	if s.hit.Algorithm == ratelimit.SlidingWindow {
+		return windowKey(s.hit.Key, s.sliding.Window)
+	}
+	return s.hit.Key
+}
+
+func (s *admitState) value(now time.Time) (value uint64, life time.Duration) {
+	if s.hit.Algorithm == ratelimit.SlidingWindow {
+		end := time.UnixMicro((s.sliding.Window + 2) * s.hit.Window.Microseconds())
+		return s.sliding.Current, end.Sub(now) + ratelimit.ClockSkew
+	}
+	return uint64(s.full), time.Duration(s.full-now.UnixNano()) + ratelimit.ClockSkew //nolint:gosec // a time
+}
+
+// windowKey returns the key of the count of one window. It is longer than counter.MaxKey, but not than
+// memcached allows.
+func windowKey(key string, window int64) string { return key + ":" + strconv.FormatInt(window, 10) }
+
+// read reads the states of all keys. A sliding window has a count for each window; that of the window
+// before does not change any more, as far as the clocks of all instances agree.
+func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
+	states := map[string]*admitState{}
+	var keys []string
+	var into []func(response)
+	now := time.Now()
+	for i := range a.hits {
+		h := &a.hits[i]
+		if h.Algorithm == ratelimit.FixedWindow || states[h.Key] != nil {
+			continue
+		}
+		s := &admitState{hit: h}
+		states[h.Key] = s
+		if h.Algorithm == ratelimit.TokenBucket {
+			keys, into = append(keys, h.Key), append(into, func(r response) { s.full, s.cas = int64(r.count), r.cas }) //nolint:gosec // a time
+			continue
+		}
+		s.sliding.Window = now.UnixMicro() / h.Window.Microseconds()
+		keys = append(keys, windowKey(h.Key, s.sliding.Window), windowKey(h.Key, s.sliding.Window-1))
+		into = append(into, func(r response) { s.sliding.Current, s.cas = r.count, r.cas }, func(r response) { s.sliding.Earlier = r.count })
+	}
+	answers, err := a.client.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) }, a.deadline)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range answers {
+		if r.err != nil {
+			return nil, storeUnavailable(r.err)
+		}
+		into[i](r)
+	}
+	return states, nil
+}
+
+// store stores the states that have changed, each unless another instance has changed it too.
+func (c *Client) store(ctx context.Context, states map[string]*admitState, now time.Time, deadline time.Time) (map[string]bool, error) {
+	stored := map[string]bool{}
+	var changed []*admitState
+	var keys []string
+	for key, s := range states {
+		if s.changed {
+			changed, keys = append(changed, s), append(keys, s.key())
+		} else {
+			stored[key] = true
+		}
+	}
+	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte {
+		value, life := changed[i].value(now)
+		return appendSet(out, setCommand{keys[i], value, changed[i].cas, life}, now)
+	}, deadline)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range answers {
+		if r.err != nil {
+			return nil, storeUnavailable(r.err)
+		}
+		if r.stored {
+			stored[changed[i].hit.Key] = true
+		}
+	}
+	return stored, nil
+}
+
+// exchange sends one command for each key to its node, and returns the responses.
+func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte, deadline time.Time) ([]response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, storeUnavailable(err)
+	}
+	places := map[*node][]int{}
+	for i, key := range keys {
+		n, err := c.ring.findNode(key)
+		if err != nil {
+			return nil, storeUnavailable(err)
+		}
+		places[n] = append(places[n], i)
+	}
+	requests := make(map[*node]request, len(places))
+	for n, indices := range places {
+		k := c.getPipeline()
+		k.reset(len(indices))
+		for _, i := range indices {
+			k.commands = appendTo(k.commands, i)
+		}
+		k.timer.Reset(time.Until(deadline))
+		f := request{node: n, pipeline: k}
+		f.sendPipeline(ctx)
+		requests[n] = f
+	}
+	answers := make([]response, len(keys))
+	var failure error
+	for n, f := range requests {
+		abandoned := c.awaitResponses(ctx, &f)
+		if f.err != nil {
+			failure = storeUnavailable(f.err)
+		} else {
+			for at, i := range places[n] {
+				answers[i] = f.pipeline.responses[at]
+			}
+		}
+		if !abandoned {
+			c.putPipeline(f.pipeline)
+		}
+	}
+	return answers, failure
+}
+
+// keyLocks lets one call at a time decide about a key. Keys share locks.
+type keyLocks struct {
+	seed  maphash.Seed
+	locks [1024]chan struct{}
+}
+
+func newKeyLocks() *keyLocks {
+	l := &keyLocks{seed: maphash.MakeSeed()}
+	for i := range l.locks {
+		l.locks[i] = make(chan struct{}, 1)
+	}
+	return l
+}
+
+// lock locks the keys of hits until unlock, always in one order. It waits until the deadline.
+func (l *keyLocks) lock(ctx context.Context, hits []counter.Hit, deadline time.Time) (unlock func(), err error) {
+	var wanted []int
+	for i := range hits {
+		if n := int(maphash.String(l.seed, hits[i].Key) % uint64(len(l.locks))); hits[i].Algorithm != ratelimit.FixedWindow { //nolint:gosec // small
+			wanted = append(wanted, n)
+		}
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	locked := 0
+	unlock = func() {
+		for _, n := range wanted[:locked] {
+			<-l.locks[n]
+		}
+	}
+	for _, n := range wanted {
+		select {
+		case l.locks[n] <- struct{}{}:
+			locked++
+			continue
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-timer.C:
+			err = errTimeout
+		}
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
