@@ -240,7 +240,8 @@ func (s *admitState) value(now time.Time) (value uint64, life time.Duration) {
 		end := time.UnixMicro((s.sliding.Window + 2) * s.hit.Window.Microseconds())
 		return s.sliding.Current, end.Sub(now) + ratelimit.ClockSkew
 	}
-	return uint64(s.full), time.Duration(s.full-now.UnixNano()) + ratelimit.ClockSkew //nolint:gosec // a time
+	until := ratelimit.Bucket{Limit: s.hit.Limit, Window: s.hit.Window, Burst: s.hit.Burst}.FullAt(s.full)
+	return uint64(s.full), until.Sub(now) + ratelimit.ClockSkew //nolint:gosec // a time
 }
 
 // windowKey returns the key of the count of one window. It is longer than counter.MaxKey, but not than

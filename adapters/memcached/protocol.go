@@ -98,6 +98,9 @@ type setCommand struct {
 	life       time.Duration
 }
 
+// maxLife is the longest life of a value that expires.
+const maxLife = 5 * 365 * 24 * time.Hour
+
 // appendSet appends the command.
 func appendSet(out []byte, c setCommand, now time.Time) []byte {
 	var digits [20]byte
@@ -112,8 +115,10 @@ func appendSet(out []byte, c setCommand, now time.Time) []byte {
 		out = append(out, " C"...)
 		out = strconv.AppendUint(out, c.cas, 10)
 	}
-	out = append(out, " T"...)
-	out = strconv.AppendInt(out, encodeExpiry(c.life, now), 10)
+	if c.life < maxLife { // else it never expires: the time would not fit in 32 bits
+		out = append(out, " T"...)
+		out = strconv.AppendInt(out, encodeExpiry(c.life, now), 10)
+	}
 	out = append(out, "\r\n"...)
 	out = append(out, value...)
 	return append(out, "\r\n"...)

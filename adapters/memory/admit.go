@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -154,11 +155,12 @@ func (c *cell) sliding() ratelimit.Sliding {
 func (s *shard) storeBucket(d digest, h *counter.Hit, now time.Time, full int64) {
 	at := now.UnixNano()
 	c := s.findLiveCell(d, at)
-	if c == nil && full <= at {
+	until := ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.FullAt(full).UnixNano()
+	if c == nil && until <= at {
 		return
 	}
-	if c == nil || c.expires < full {
-		c = s.createCell(d, h, at, full+int64(h.Window))
+	if c == nil || c.expires < until {
+		c = s.createCell(d, h, at, until+min(int64(h.Window), math.MaxInt64-until))
 	}
 	c.state = uint64(full) //nolint:gosec // a time
 }

@@ -97,13 +97,13 @@ local function store(key, state, kind, addend, length, ttl, value)
     state.current = value
     if value == 0 and not state.exists then return end
     local life = math.max(math.ceil(((state.window + 2) * length - now) / 1000), 1)
-    redis.call('SET', key, string.format('%.0f:%.0f:%.0f', state.window, value, state.earlier), 'PX', life)
+    redis.call('SET', key, string.format('%.0f:%.0f:%.0f', state.window, value, state.earlier), 'PX', string.format('%.0f', life))
     state.exists = true
   else
     state.full = value
-    local life = math.ceil((value - (now - epoch)) / 1000)
+    local life = math.min(math.ceil((value - (now - epoch)) / 1000), 9e15)
     if life > 0 then
-      redis.call('SET', key, string.format('%.6f', value), 'PX', life)
+      redis.call('SET', key, string.format('%.6f', value), 'PX', string.format('%.0f', life))
       state.exists = true
     elseif state.exists then
       redis.call('DEL', key)

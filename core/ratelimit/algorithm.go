@@ -145,57 +145,86 @@ type Bucket struct {
 	Burst  uint64
 }
 
+// Tick is the unit of the times of the bucket: a nanosecond, or more where the bucket takes more than 73
+// years to fill. Buckets of different ticks need different keys.
+func (b Bucket) Tick() time.Duration {
+	for _, tick := range [...]time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond} {
+		if delayIn(b.Burst, b.Window, b.Limit, tick) < maxDelay {
+			return tick
+		}
+	}
+	return time.Second
+}
+
 // Take returns the verdict about hits at a time, and the state after it: the time at which the bucket is
-// full, in nanoseconds since the epoch, zero for a bucket that is full. Each hit delays it by Window /
-// Limit, rounded up to a nanosecond. Negative hits are given back.
+// full, in ticks since the epoch, zero for a bucket that is full. Each hit delays it by Window / Limit,
+// rounded up to a tick. Negative hits are given back.
 func (b Bucket) Take(full int64, now time.Time, hits int64) (after int64, v Verdict) {
-	at := now.UnixNano()
+	tick := b.Tick()
+	at := now.UnixNano() / int64(tick)
 	full = max(full, at)
-	switch delay := b.delay(magnitude(hits)); {
+	capacity := b.delay(b.Burst, tick)
+	switch delay := b.delay(magnitude(hits), tick); {
 	case hits <= 0:
 		full = max(full-delay, at)
 	case uint64(hits) > b.Burst: // it never fits
-		return full, Verdict{Remaining: b.room(full - at), Reset: b.Window}
-	case full-at+delay > b.capacity():
-		return full, Verdict{Remaining: b.room(full - at), Reset: time.Duration(full - at + delay - b.capacity())}
+		return full, Verdict{Remaining: b.room(full-at, tick), Reset: b.Window}
+	case full-at+delay > capacity:
+		return full, Verdict{Remaining: b.room(full-at, tick), Reset: ticks(full-at+delay-capacity, tick)}
 	default:
 		full += delay
 	}
-	return full, Verdict{Admitted: true, Remaining: b.room(full - at), Reset: time.Duration(full - at)}
+	return full, Verdict{Admitted: true, Remaining: b.room(full-at, tick), Reset: ticks(full-at, tick)}
 }
 
-// delay returns how much later the bucket is full after hits.
-func (b Bucket) delay(hits uint64) int64 {
-	high, low := bits.Mul64(hits, uint64(b.Window)) //nolint:gosec // not negative
-	if high >= b.Limit {
-		return math.MaxInt64 / 4
+// FullAt returns the time of a state. It is at most in the year 2262.
+func (b Bucket) FullAt(full int64) time.Time { return time.Unix(0, int64(ticks(full, b.Tick()))) }
+
+// maxDelay is more than the times of a bucket, in ticks.
+const maxDelay = math.MaxInt64 / 4
+
+// delay returns by how many ticks hits delay the time at which the bucket is full.
+func (b Bucket) delay(hits uint64, tick time.Duration) int64 {
+	return delayIn(hits, b.Window, b.Limit, tick)
+}
+
+func delayIn(hits uint64, window time.Duration, limit uint64, tick time.Duration) int64 {
+	high, low := bits.Mul64(hits, uint64(window/tick)) //nolint:gosec // positive
+	if high >= limit {
+		return maxDelay
 	}
-	quotient, rest := bits.Div64(high, low, b.Limit)
+	quotient, rest := bits.Div64(high, low, limit)
 	if rest > 0 {
 		quotient++
 	}
-	return int64(min(quotient, math.MaxInt64/4)) //nolint:gosec // it fits
+	return int64(min(quotient, maxDelay)) //nolint:gosec // it fits
 }
 
-// capacity is the time in which an empty bucket fills.
-func (b Bucket) capacity() int64 { return b.delay(b.Burst) }
-
-// room returns how many hits fit into a bucket that is full after a time.
-func (b Bucket) room(untilFull int64) uint64 {
-	free := b.capacity() - untilFull
+// room returns how many hits fit into a bucket that is full after some ticks.
+func (b Bucket) room(untilFull int64, tick time.Duration) uint64 {
+	free := b.delay(b.Burst, tick) - untilFull
 	if free <= 0 {
 		return 0
 	}
+	window := uint64(b.Window / tick)              //nolint:gosec // positive
 	high, low := bits.Mul64(uint64(free), b.Limit) //nolint:gosec // positive
-	if high >= uint64(b.Window) {                  //nolint:gosec // positive
+	if high >= window {
 		return b.Burst
 	}
-	n, _ := bits.Div64(high, low, uint64(b.Window)) //nolint:gosec // positive
+	n, _ := bits.Div64(high, low, window)
 	n = min(n, b.Burst)
-	for n > 0 && b.delay(n) > free { // the delay of hits is rounded up
+	for n > 0 && b.delay(n, tick) > free { // the delay of hits is rounded up
 		n--
 	}
 	return n
+}
+
+// ticks returns a number of ticks as a duration, at most the greatest one.
+func ticks(n int64, tick time.Duration) time.Duration {
+	if n > math.MaxInt64/int64(tick) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * tick
 }
 
 func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

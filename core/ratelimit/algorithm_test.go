@@ -185,7 +185,7 @@ func TestTokenBucket(t *testing.T) {
 			now = now.Add(drawStep(t, b.Window))
 			n := rapid.Int64Range(-2, int64(b.Burst)+2).Draw(t, "hits")
 			after, v := b.Take(full, now, n)
-			if v.Remaining > b.Burst || after < now.UnixNano() {
+			if v.Remaining > b.Burst || after < now.UnixNano()/int64(b.Tick()) {
 				t.Fatalf("%+v, full at %d", v, after)
 			}
 			if _, again := b.Take(after, now, int64(v.Remaining)); !again.Admitted {
@@ -228,7 +228,7 @@ func checkBucketReset(t *rapid.T, b Bucket, full int64, now time.Time, n int64, 
 	if _, then := b.Take(full, now.Add(v.Reset), n); !then.Admitted {
 		t.Fatalf("after %v the hits do not fit: %+v", v.Reset, then)
 	}
-	if _, earlier := b.Take(full, now.Add(v.Reset-1), n); earlier.Admitted {
+	if _, earlier := b.Take(full, now.Add(v.Reset-b.Tick()), n); earlier.Admitted {
 		t.Fatalf("the hits fit before %v", v.Reset)
 	}
 }
@@ -263,7 +263,7 @@ func TestExtremes(t *testing.T) {
 		for _, limit := range []uint64{1, most} {
 			b := Bucket{Limit: limit, Window: unit, Burst: most}
 			full, v := b.Take(0, now, int64(MaxHits))
-			if full < 0 || v.Reset < 0 || v.Remaining > b.Burst {
+			if full < 0 || v.Reset < 0 || v.Remaining != 0 || !v.Admitted {
 				t.Errorf("a bucket of %d per %v: %d, %+v", limit, unit, full, v)
 			}
 			s, w := SlidingLimit{Limit: limit, Window: unit}.Take(Sliding{Window: now.UnixMicro() / unit.Microseconds(), Current: most, Earlier: most}, now, int64(MaxHits))

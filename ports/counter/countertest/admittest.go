@@ -61,7 +61,7 @@ func sliding(key string, addend int64, limit uint64) counter.Hit {
 }
 
 func bucket(key string, addend int64, burst uint64) counter.Hit {
-	return counter.Hit{Key: key, Addend: addend, Limit: 50, Window: year, TTL: 20 * year, Algorithm: ratelimit.TokenBucket, Burst: burst}
+	return counter.Hit{Key: key, Addend: addend, Limit: 1, Window: year, TTL: 20 * year, Algorithm: ratelimit.TokenBucket, Burst: burst}
 }
 
 // each is one hit of each algorithm other than fixed windows, with the same bound.
