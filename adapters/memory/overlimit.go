@@ -43,9 +43,10 @@ func NewOverLimit(c clock.Clock, cfg Config) (*OverLimit, error) {
 }
 
 // Over implements [counter.OverLimitCache].
-func (o *OverLimit) Over(key string, limit uint32, now time.Time) bool {
+func (o *OverLimit) Over(key string, limit uint32, now time.Time) (left time.Duration, over bool) {
 	v, ok := o.verdicts.GetIfPresent(key)
-	return ok && limit <= v.limit && now.UnixNano() < v.until
+	left = time.Duration(v.until - now.UnixNano())
+	return left, ok && limit <= v.limit && left > 0
 }
 
 // Note implements [counter.OverLimitCache].

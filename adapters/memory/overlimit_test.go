@@ -48,7 +48,7 @@ func TestOverLimitStaysWithinItsBytes(t *testing.T) {
 		}
 		held := 0
 		for i := range notes {
-			if o.Over(newLongKey(i, length), 10, c.Now()) {
+			if _, over := o.Over(newLongKey(i, length), 10, c.Now()); over {
 				held++
 			}
 		}
@@ -88,7 +88,7 @@ func TestOverLimitRemovesExpiredKeys(t *testing.T) {
 		}
 		held := 0
 		for i := range 2000 {
-			if o.Over(fmt.Sprint(window, "/", i), 1, c.Now()) {
+			if _, over := o.Over(fmt.Sprint(window, "/", i), 1, c.Now()); over {
 				held++
 			}
 		}

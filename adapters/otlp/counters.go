@@ -37,3 +37,19 @@ func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after 
 	endSpan(span, err)
 	return err
 }
+
+// Admit implements counter.Admitter.
+func (c *Counters) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	ctx, span := c.tracing.startSpan(ctx, "counters.admit", c.system, semconv.DBOperationBatchSize(len(hits)))
+	err := c.Store.Admit(ctx, hits, results)
+	endSpan(span, err)
+	return err
+}
+
+// AdmitAll implements counter.Admitter.
+func (c *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	ctx, span := c.tracing.startSpan(ctx, "counters.admit_all", c.system, semconv.DBOperationBatchSize(len(hits)))
+	err := c.Store.AdmitAll(ctx, hits, results)
+	endSpan(span, err)
+	return err
+}

@@ -13,7 +13,7 @@ import (
 // Counters measures the calls to a counter store, and passes them on.
 type Counters struct {
 	counter.Store
-	add, addUnlessOver callMetrics
+	add, addUnlessOver, admit, admitAll callMetrics
 }
 
 // NewCounters returns a store whose calls are measured.
@@ -36,7 +36,9 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 			canceled:    requests.WithLabelValues(operation, "canceled"),
 		}
 	}
-	return &Counters{Store: store, add: of("add"), addUnlessOver: of("add_unless_over")}
+	return &Counters{
+		Store: store, add: of("add"), addUnlessOver: of("add_unless_over"), admit: of("admit"), admitAll: of("admit_all"),
+	}
 }
 
 // Add implements counter.Store.
@@ -52,6 +54,22 @@ func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after 
 	began := time.Now()
 	err := c.Store.AddUnlessOver(ctx, hits, after)
 	c.addUnlessOver.recordCall(ctx, began, err)
+	return err
+}
+
+// Admit implements counter.Admitter.
+func (c *Counters) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	began := time.Now()
+	err := c.Store.Admit(ctx, hits, results)
+	c.admit.recordCall(ctx, began, err)
+	return err
+}
+
+// AdmitAll implements counter.Admitter.
+func (c *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	began := time.Now()
+	err := c.Store.AdmitAll(ctx, hits, results)
+	c.admitAll.recordCall(ctx, began, err)
 	return err
 }
 

@@ -78,7 +78,7 @@ func newExplainedRule(r *ratelimit.Rule, by ratelimit.Name) *ExplainedRule {
 		Unlimited: r.Unlimited, ShadowMode: r.Shadow, ReplacedBy: string(by),
 	}
 	if !r.Unlimited {
-		e.Limit, e.Algorithm = appendLimit(nil, r.Limit, string(r.Name)), "fixed_window"
+		e.Limit, e.Algorithm = appendLimit(nil, r.Limit, string(r.Name)), r.Limit.Algorithm.String()
 	}
 	return e
 }

@@ -232,6 +232,12 @@ func (p *parser) parseLimit(n *yaml.Node) *ruleset.Limit {
 			l.Replaces = p.parseReplaces(value)
 		case "shadow_mode":
 			l.Shadow = p.parseFlag(name, value)
+		case "algorithm":
+			if algorithm := p.parseText(name, value); !isNull(resolveAlias(value)) {
+				l.Algorithm = &algorithm
+			}
+		case "burst":
+			l.Burst = p.parseCount(name, value)
 		}
 	})
 	return l

@@ -106,7 +106,7 @@ func (l SlidingLimit) room(s Sliding, elapsed, length int64) uint64 {
 
 // covered returns hits × part / whole, rounded up.
 func covered(hits uint64, part, whole int64) uint64 {
-	high, low := bits.Mul64(hits, uint64(part))           //nolint:gosec // not negative
+	high, low := bits.Mul64(hits, uint64(part))            //nolint:gosec // not negative
 	quotient, rest := bits.Div64(high, low, uint64(whole)) //nolint:gosec // part is at most whole
 	if rest > 0 {
 		quotient++

@@ -44,6 +44,17 @@ const MaxHits = 1<<32 - 1
 type Limit struct {
 	RequestsPerUnit uint32
 	Unit            Unit
+	Algorithm       Algorithm
+	// Burst is the number of hits that a token bucket lets in at once; zero for other algorithms.
+	Burst uint32
+}
+
+// Bound is the greatest number of hits at once: the burst of a token bucket, else the limit.
+func (l Limit) Bound() uint32 {
+	if l.Algorithm == TokenBucket {
+		return l.Burst
+	}
+	return l.RequestsPerUnit
 }
 
 // Code is the result for a descriptor or a request.

@@ -56,6 +56,9 @@ type Counter struct {
 	Domain  Domain
 	Entries []Entry
 	Window  Window
+	// Limit is that of a counter of another algorithm than FixedWindow, whose key does not depend on the
+	// start of the window.
+	Limit Limit
 }
 
 // ValidPrefix reports whether every store accepts keys with the prefix: at most MaxPrefix bytes of
@@ -79,7 +82,15 @@ func AppendKey(dst []byte, c Counter) []byte {
 		dst = appendText(dst, c.Entries[i].Value)
 	}
 	dst = appendNumber(dst, int64(c.Window.Length/time.Second))
-	dst = appendNumber(dst, c.Window.Start)
+	switch c.Limit.Algorithm {
+	case SlidingWindow:
+		dst = append(dst, "/s"...)
+	case TokenBucket:
+		tick := Bucket{Limit: uint64(c.Limit.RequestsPerUnit), Window: c.Window.Length, Burst: uint64(c.Limit.Burst)}.Tick()
+		dst = appendNumber(append(dst, "/b"...), int64(tick))
+	default:
+		dst = appendNumber(dst, c.Window.Start)
+	}
 	dst = appendNumber(dst, int64(len(c.Prefix)))
 	if key := dst[from:]; len(key) > MaxKey || !isPrintableASCII(key) {
 		return appendHashed(dst[:from], key, c.Prefix)

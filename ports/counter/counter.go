@@ -56,4 +56,6 @@ type Store interface {
 	AddUnlessOver(ctx context.Context, hits []Hit, after []uint64) error
 	// Ping returns nil if the store answers within the context's deadline.
 	Ping(ctx context.Context) error
+
+	Admitter
 }

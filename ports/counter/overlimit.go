@@ -8,10 +8,9 @@ import "time"
 // parallel calls for one key.
 type OverLimitCache interface {
 	// Over reports whether the counter was noted as over this limit, or a greater one, until a time
-	// after now. A note says nothing about limits greater than its own.
-	Over(key string, limit uint32, now time.Time) bool
-	// Note records that the counter is over the limit until the end of its window. It replaces an
-	// earlier note of the key. The cache does not keep key; callers reuse its memory.
+	// after now, and how long until then. A note says nothing about limits greater than its own.
+	Over(key string, limit uint32, now time.Time) (left time.Duration, over bool)
+	// Note records that the counter is over the limit until a time. It replaces an earlier note of the key. The cache does not keep key; callers reuse its memory.
 	Note(key string, limit uint32, until time.Time)
 	// Forget deletes the note of the key. A note that is made at the same time may stay.
 	Forget(key string)

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"math"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
@@ -61,7 +62,11 @@ func (d *Decider) overallCode(s codeSummary) ratelimit.Code {
 // counted no other hit.
 func (w *work) anyHitOver() bool {
 	for i := range w.hits {
-		if w.after[i] > w.hits[i].Limit {
+		if w.hits[i].Algorithm != ratelimit.FixedWindow {
+			if !w.admitted[i].Verdict.Admitted {
+				return true
+			}
+		} else if w.after[i] > w.hits[i].Limit {
 			return true
 		}
 	}
@@ -96,6 +101,10 @@ func (d *Decider) fillLimitedStatus(w *work, t *target, withheld bool, s *rateli
 		t.fillKnownOverStatus(s)
 		return
 	}
+	if t.admits && w.outcome == fromCounts {
+		d.fillAdmittedStatus(w, t, withheld, s)
+		return
+	}
 	c := countChange{limit: uint64(t.limit.RequestsPerUnit), after: w.after[t.hit]}
 	over := w.outcome == allOver || c.isOver()
 	if !over {
@@ -110,11 +119,48 @@ func (d *Decider) fillLimitedStatus(w *work, t *target, withheld bool, s *rateli
 	}
 }
 
+// fillAdmittedStatus sets the status of a descriptor whose algorithm counts only what it admits. Hits that
+// are refused are over the limit; near it are those that were admitted above the ratio of the limit, or
+// of the burst (contract L-45).
+func (d *Decider) fillAdmittedStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
+	v := &w.admitted[t.hit].Verdict
+	s.Remaining = uint32(min(v.Remaining, math.MaxUint32)) //nolint:gosec // it fits
+	s.UntilReset = wholeSeconds(v.Reset)
+	if !v.Admitted && !t.inShadowMode() {
+		s.Code = ratelimit.OverLimit
+	}
+	if t.stats == nil || t.givesBack || t.addend == 0 {
+		return
+	}
+	if !v.Admitted {
+		t.stats.Total.Add(t.addend)
+		t.stats.Over.Add(t.addend)
+		if t.inShadowMode() {
+			t.stats.Shadow.Add(t.addend)
+		}
+		return
+	}
+	bound := uint64(t.limit.Bound())
+	c := countChange{limit: bound, nearLimit: nearLimitCount(bound, d.config.NearLimitRatio), after: w.after[t.hit], hits: t.addend, notCounted: withheld}
+	c.addToStats(t)
+}
+
+// wholeSeconds returns a duration in whole seconds, rounded up, at least one.
+func wholeSeconds(d time.Duration) time.Duration {
+	if d > math.MaxInt64-time.Second {
+		return d.Truncate(time.Second)
+	}
+	return max((d + time.Second - 1).Truncate(time.Second), time.Second)
+}
+
 // fillKnownOverStatus sets the status of a counter that the local cache has over its limit: all
 // hits are over it.
 func (t *target) fillKnownOverStatus(s *ratelimit.Status) {
 	if !t.inShadowMode() {
 		s.Code = ratelimit.OverLimit
+	}
+	if t.admits {
+		s.UntilReset = wholeSeconds(t.left)
 	}
 	if t.stats == nil {
 		return

@@ -6,6 +6,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -153,10 +154,42 @@ func (d *Decider) countHits(ctx context.Context, w *work) error {
 func (d *Decider) addToStore(ctx context.Context, store counter.Store, w *work) error {
 	switch {
 	case !d.config.StopWhenOver:
-		return store.Add(ctx, w.hits, w.after)
+		return w.add(ctx, store)
 	case w.countNothing:
 		return w.readCounts(ctx, store)
+	case w.admits:
+		return w.admit(ctx, store.AdmitAll)
 	default:
 		return store.AddUnlessOver(ctx, w.hits, w.after)
 	}
+}
+
+// add counts each hit by itself.
+func (w *work) add(ctx context.Context, store counter.Store) error {
+	if w.admits {
+		return w.admit(ctx, store.Admit)
+	}
+	return store.Add(ctx, w.hits, w.after)
+}
+
+// admit lets the store decide about hits of all algorithms. The counts of those that it admits are the
+// hits that do not fit any more.
+func (w *work) admit(ctx context.Context, decide func(context.Context, []counter.Hit, []counter.Admitted) error) error {
+	w.admitted = slices.Grow(w.admitted[:0], len(w.hits))[:len(w.hits)]
+	if err := decide(ctx, w.hits, w.admitted); err != nil {
+		return err
+	}
+	for i := range w.hits {
+		h, a := &w.hits[i], &w.admitted[i]
+		if h.Algorithm == ratelimit.FixedWindow {
+			w.after[i] = a.Count
+		} else {
+			bound := max(h.Limit, h.Burst)
+			if h.Algorithm == ratelimit.TokenBucket {
+				bound = h.Burst
+			}
+			w.after[i] = bound - min(a.Verdict.Remaining, bound)
+		}
+	}
+	return nil
 }

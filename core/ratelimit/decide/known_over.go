@@ -7,7 +7,8 @@ import (
 )
 
 // skipKnownOver takes those counters out of the batch that the local cache has over their limits
-// (contract L-24). A cached counter is counted again if its limit was raised since.
+// (contract L-24). A cached counter is counted again if its limit was raised since. Of an algorithm that
+// does not count what it refuses, only single hits are skipped: that they do not fit is what is known.
 //
 // Two kinds of request skip all of their counters or none. After a request that gives hits back, a
 // counter may no longer be over its limit. And under contract L-10 the store must see all counters
@@ -18,8 +19,8 @@ func (d *Decider) skipKnownOver(w *work) {
 	}
 	known := 0
 	for i := range w.targets {
-		if t := &w.targets[i]; t.kind == limited {
-			t.knownOver = d.ports.OverLimit.Over(w.hits[t.hit].Key, t.limit.RequestsPerUnit, w.now)
+		if t := &w.targets[i]; t.kind == limited && (!t.admits || t.addend == 1) {
+			t.left, t.knownOver = d.ports.OverLimit.Over(w.hits[t.hit].Key, t.limit.RequestsPerUnit, w.now)
 			if t.knownOver {
 				known++
 			}
@@ -76,6 +77,10 @@ func (d *Decider) updateOverLimitCache(w *work) {
 		switch h := &w.hits[t.hit]; {
 		case t.givesBack:
 			d.ports.OverLimit.Forget(h.Key)
+		case t.admits:
+			if v := &w.admitted[t.hit].Verdict; !v.Admitted && t.addend == 1 && !w.countNothing {
+				d.ports.OverLimit.Note(h.Key, t.limit.RequestsPerUnit, w.now.Add(v.Reset))
+			}
 		case w.after[t.hit] > h.Limit && !w.countNothing:
 			d.ports.OverLimit.Note(h.Key, t.limit.RequestsPerUnit, t.window.End())
 		}
@@ -100,12 +105,17 @@ func (w *work) readCounts(ctx context.Context, store counter.Store) error {
 	for i := range w.hits {
 		w.hits[i].Addend = 0
 	}
-	if err := store.Add(ctx, w.hits, w.after); err != nil {
+	if err := w.add(ctx, store); err != nil {
 		return err
 	}
 	for i := range w.targets {
 		t := &w.targets[i]
 		if t.kind != limited || t.knownOver || t.givesBack {
+			continue
+		}
+		if t.admits {
+			v := &w.admitted[t.hit].Verdict
+			v.Admitted = t.addend <= v.Remaining
 			continue
 		}
 		if reached := w.after[t.hit] + t.addend; reached > uint64(t.limit.RequestsPerUnit) {

@@ -27,6 +27,8 @@ type work struct {
 	targets      []target // one for each descriptor
 	hits         []counter.Hit
 	after        []uint64
+	admits       bool // a hit is of another algorithm than a fixed window; then the store writes admitted
+	admitted     []counter.Admitted
 	keys         []byte // the keys of all hits, one after another
 	ends         []int  // where each key ends
 	entries      []ratelimit.Entry
@@ -43,7 +45,9 @@ type target struct {
 	quota     bool // quota mode
 	// knownOver reports that the local cache has the counter over its limit; then there is no hit.
 	knownOver bool
-	hit       int // the index of the hit
+	left      time.Duration // how long a known counter is over its limit
+	admits    bool          // the algorithm counts only what it admits
+	hit       int           // the index of the hit
 	kind      targetKind
 }
 
@@ -69,7 +73,7 @@ func (d *Decider) takeWork(r *ratelimit.Request) *work {
 	if !ok {
 		w = &work{}
 	}
-	w.request, w.now, w.outcome, w.countNothing = r, d.ports.Clock.Now(), fromCounts, false
+	w.request, w.now, w.outcome, w.countNothing, w.admits = r, d.ports.Clock.Now(), fromCounts, false, false
 	return w
 }
 
@@ -82,7 +86,7 @@ func (d *Decider) releaseWork(w *work) {
 	clear(w.hits)
 	clear(w.entries)
 	w.request = nil
-	w.targets, w.hits, w.after = w.targets[:0], w.hits[:0], w.after[:0]
+	w.targets, w.hits, w.after, w.admitted = w.targets[:0], w.hits[:0], w.after[:0], w.admitted[:0]
 	w.keys, w.ends, w.entries = w.keys[:0], w.ends[:0], w.entries[:0]
 	d.works.Put(w)
 }
@@ -176,12 +180,18 @@ func (d *Decider) buildHits(w *work) {
 func (d *Decider) buildHit(w *work, t *target, wanted *ratelimit.Descriptor) {
 	t.window = ratelimit.WindowAt(w.now, t.limit.Unit.Window())
 	t.hit = len(w.hits)
-	w.keys = ratelimit.AppendKey(w.keys, ratelimit.Counter{
+	// A limit of zero is always over, whatever the algorithm (contract L-53): it is counted as usual.
+	t.admits = t.limit.Algorithm != ratelimit.FixedWindow && t.limit.RequestsPerUnit > 0
+	counted := ratelimit.Counter{
 		Prefix:  d.config.Prefix,
 		Domain:  w.request.Domain,
 		Entries: w.counterEntries(t.rule, wanted.Entries),
 		Window:  t.window,
-	})
+	}
+	if t.admits {
+		w.admits, counted.Limit = true, t.limit
+	}
+	w.keys = ratelimit.AppendKey(w.keys, counted)
 	w.ends = append(w.ends, len(w.keys))
 	w.after = append(w.after, 0)
 	hit := counter.Hit{
@@ -192,6 +202,9 @@ func (d *Decider) buildHit(w *work, t *target, wanted *ratelimit.Descriptor) {
 	}
 	if t.givesBack {
 		hit.Addend = -hit.Addend
+	}
+	if t.admits {
+		hit.Algorithm, hit.Burst = t.limit.Algorithm, uint64(t.limit.Burst)
 	}
 	w.hits = append(w.hits, hit)
 }

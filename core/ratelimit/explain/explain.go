@@ -62,7 +62,7 @@ func Explain(set *ruleset.Set, r *ratelimit.Request, o Options) []Result {
 		result.CounterKey = string(ratelimit.AppendKey(nil, ratelimit.Counter{
 			Prefix: o.Prefix, Domain: r.Domain,
 			Entries: result.Rule.AppendCounterEntries(nil, d.Entries),
-			Window:  ratelimit.WindowAt(o.Now, limit.Unit.Window()),
+			Window:  ratelimit.WindowAt(o.Now, limit.Unit.Window()), Limit: countedLimit(limit),
 		}))
 	}
 	return results
@@ -83,4 +83,13 @@ func explainOne(set *ruleset.Set, r *ratelimit.Request, i int) Result {
 		result.Why = set.Explain(r.Domain, d.Entries).Phrase(d.Entries, strconv.Quote)
 	}
 	return result
+}
+
+// countedLimit returns the limit that the key of a counter depends on: that of another algorithm than a fixed
+// window, unless it is zero, as decisions do.
+func countedLimit(l ratelimit.Limit) ratelimit.Limit {
+	if l.RequestsPerUnit == 0 {
+		return ratelimit.Limit{}
+	}
+	return l
 }

@@ -73,6 +73,12 @@ func (c *compiler) compileLimit(l *Limit) ratelimit.Limit {
 		if l.Requests != nil {
 			c.addFault(l.Requests.At, "requests_per_unit must not be given together with unlimited")
 		}
+		if l.Algorithm != nil {
+			c.addFault(l.Algorithm.At, "algorithm must not be given together with unlimited")
+		}
+		if l.Burst != nil {
+			c.addFault(l.Burst.At, "burst must not be given together with unlimited")
+		}
 		return ratelimit.Limit{}
 	}
 	limit := ratelimit.Limit{Unit: c.compileUnit(l)}
@@ -81,7 +87,32 @@ func (c *compiler) compileLimit(l *Limit) ratelimit.Limit {
 	} else {
 		limit.RequestsPerUnit = l.Requests.Count
 	}
+	c.compileAlgorithm(l, &limit)
 	return limit
+}
+
+// compileAlgorithm sets the algorithm of a limit (contract L-53).
+func (c *compiler) compileAlgorithm(l *Limit, limit *ratelimit.Limit) {
+	if l.Algorithm != nil {
+		a, ok := ratelimit.ParseAlgorithm(l.Algorithm.Value)
+		if !ok {
+			c.addFault(l.Algorithm.At, "algorithm "+quote(l.Algorithm.Value)+" is not one of "+strings.Join(ratelimit.AlgorithmNames(), ", "))
+			return
+		}
+		limit.Algorithm = a
+	}
+	switch {
+	case limit.Algorithm != ratelimit.TokenBucket:
+		if l.Burst != nil {
+			c.addFault(l.Burst.At, "burst needs the algorithm token_bucket")
+		}
+	case l.Burst == nil:
+		limit.Burst = limit.RequestsPerUnit
+	case l.Burst.Count == 0 && limit.RequestsPerUnit > 0:
+		c.addFault(l.Burst.At, "burst must be at least 1")
+	default:
+		limit.Burst = l.Burst.Count
+	}
 }
 
 // compileUnit returns the unit of a limit, or NoUnit after adding a fault.

@@ -57,6 +57,8 @@ type Limit struct {
 	Name      ratelimit.Name
 	Replaces  []Text
 	Shadow    *bool // shadow_mode inside the block; optional
+	Algorithm *Text
+	Burst     *Requests
 }
 
 // Requests is requests_per_unit, as written.

@@ -108,7 +108,7 @@ func notesInParallel(t *testing.T, s OverLimitSubject) {
 			own := fmt.Sprint("own", caller)
 			for i := range 500 {
 				s.Cache.Note("shared", uint32(i%7), now.Add(time.Minute)) //nolint:gosec // below seven
-				if s.Cache.Over("shared", 7, now) {
+				if _, over := s.Cache.Over("shared", 7, now); over {
 					t.Error("a verdict for a lower limit holds for a greater one")
 				}
 				s.Cache.Note(own, 1, now.Add(time.Minute))
@@ -131,7 +131,7 @@ func (s OverLimitSubject) note(key string, limit uint32, lasts time.Duration) {
 
 func (s OverLimitSubject) want(t *testing.T, key string, limit uint32, want bool) {
 	t.Helper()
-	if got := s.Cache.Over(key, limit, s.Now()); got != want {
+	if left, got := s.Cache.Over(key, limit, s.Now()); got != want || got && left <= 0 {
 		t.Errorf("%s is over %d: %v, want %v", key, limit, got, want)
 	}
 }
