@@ -16,6 +16,7 @@ import (
 
 // fakeStore counts in a map and keeps all hits. If err is set, Add and Ping return it.
 type fakeStore struct {
+	counter.Store
 	mu     sync.Mutex
 	counts map[string]int64
 	hits   []counter.Hit

@@ -36,6 +36,11 @@ var errAway = fault.New(fault.Unavailable, "the counter store does not answer")
 func (failingStore) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
 func (failingStore) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }
 
+func (failingStore) Admit(context.Context, []counter.Hit, []counter.Admitted) error { return errAway }
+func (failingStore) AdmitAll(context.Context, []counter.Hit, []counter.Admitted) error {
+	return errAway
+}
+
 // recorder keeps the hits that it lets through.
 type recorder struct {
 	counter.Store

@@ -39,6 +39,14 @@ func (s *countingStore) AddUnlessOver(ctx context.Context, hits []counter.Hit, a
 	return s.Store.AddUnlessOver(ctx, hits, after)
 }
 
+func (s *countingStore) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	s.calls++
+	if s.fails {
+		return errAway
+	}
+	return s.Store.Admit(ctx, hits, results)
+}
+
 // reloadedRules are rules that a test replaces.
 type reloadedRules struct{ set *ruleset.Set }
 
