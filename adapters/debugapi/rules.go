@@ -37,6 +37,12 @@ func writeRule(b *strings.Builder, r *ratelimit.Rule) {
 	if r.Unlimited {
 		b.WriteString(", unlimited: true")
 	}
+	if r.Limit.Algorithm != ratelimit.FixedWindow {
+		fmt.Fprintf(b, ", algorithm: %s", r.Limit.Algorithm)
+	}
+	if r.Limit.Burst > 0 {
+		fmt.Fprintf(b, ", burst: %d", r.Limit.Burst)
+	}
 	if r.Name != "" {
 		fmt.Fprintf(b, ", name: %s", replaceControls(string(r.Name)))
 	}

@@ -98,7 +98,10 @@ func (d *decoder) addTooManyDescriptors(before int) {
 }
 
 func (d *decoder) decodeDescriptor(from *configpb.RateLimitDescriptor, at ruleset.Position, depth int) ruleset.Descriptor {
-	d.noteUnknownFields(from, at)
+	metadata, unknown := splitUnknown(from)
+	if unknown {
+		d.unknown = append(d.unknown, at.File)
+	}
 	decoded := ruleset.Descriptor{
 		At:             at,
 		Key:            ruleset.Text{Value: from.GetKey(), At: at},
@@ -110,6 +113,7 @@ func (d *decoder) decodeDescriptor(from *configpb.RateLimitDescriptor, at rulese
 	if shadow := from.GetShadowMode(); shadow {
 		decoded.Shadow = &shadow
 	}
+	d.addAlgorithm(decoded.Limit, metadata, at)
 	return decoded
 }
 

@@ -27,6 +27,14 @@ func withPosition(line int, d Descriptor) Descriptor {
 func TestCompileRefuses(t *testing.T) {
 	yes, no := true, false
 	minute := &Text{Value: "minute"}
+	at := Position{File: "a.yaml", Line: 7, Column: 3}
+	algorithm := func(name string) *Text { return &Text{Value: name, At: at} }
+	burst := func(n uint32) *Requests { return &Requests{Count: n, At: at} }
+	ten := func(change func(*Limit)) Descriptor {
+		l := perMinute(10)
+		change(l)
+		return newDescriptor("k", "", l)
+	}
 	tests := map[string]struct {
 		d    Descriptor
 		want string
@@ -37,6 +45,13 @@ func TestCompileRefuses(t *testing.T) {
 		"no count":                 {newDescriptor("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
 		"unit with unlimited":      {newDescriptor("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not be given together"},
 		"count with unlimited":     {newDescriptor("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not be given together"},
+		"unknown algorithm":        {ten(func(l *Limit) { l.Algorithm = algorithm("leaky") }), `algorithm "leaky" is not one of fixed_window, sliding_window, token_bucket`},
+		"empty algorithm":          {ten(func(l *Limit) { l.Algorithm = algorithm("") }), `algorithm "" is not one of`},
+		"burst of a window":        {ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("sliding_window"), burst(5) }), "burst needs the algorithm token_bucket"},
+		"burst alone":              {ten(func(l *Limit) { l.Burst = burst(5) }), "burst needs the algorithm token_bucket"},
+		"no burst":                 {ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("token_bucket"), burst(0) }), "burst must be at least 1"},
+		"algorithm with unlimited": {newDescriptor("k", "", &Limit{Algorithm: algorithm("token_bucket"), Unlimited: true}), "algorithm must not be given together"},
+		"burst with unlimited":     {newDescriptor("k", "", &Limit{Burst: burst(1), Unlimited: true}), "burst must not be given together"},
 		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
 		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
 		"empty name in replaces":   {newDescriptor("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
@@ -223,4 +238,27 @@ func FuzzCompile(f *testing.F) {
 			t.Errorf("matches %v, want %v", got, want)
 		}
 	})
+}
+
+// TestCompileAlgorithms: the burst of a token bucket is the limit if it is not given, and may exceed it.
+func TestCompileAlgorithms(t *testing.T) {
+	for _, test := range []struct {
+		algorithm string
+		requests  uint32
+		burst     *Requests
+		want      ratelimit.Limit
+	}{
+		{"fixed_window", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute}},
+		{"sliding_window", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.SlidingWindow}},
+		{"token_bucket", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 10}},
+		{"token_bucket", 10, &Requests{Count: 25}, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 25}},
+		{"token_bucket", 0, &Requests{Count: 0}, ratelimit.Limit{Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket}},
+	} {
+		l := perMinute(test.requests)
+		l.Algorithm, l.Burst = &Text{Value: test.algorithm}, test.burst
+		set := mustCompile(t, newSource("d", newDescriptor("k", "", l)))
+		if got := set.Match("d", newEntries("k", "v")).Limit; got != test.want {
+			t.Errorf("%s of %d: %+v, want %+v", test.algorithm, test.requests, got, test.want)
+		}
+	}
 }
