@@ -15,6 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -75,9 +77,33 @@ func TestPairContract(t *testing.T) {
 	address := sharedServer(t)
 	key := newKeys()
 	other := open(t, newConfig(address))
-	countertest.Run(t, func(*testing.T) countertest.Subject {
+	open := func(*testing.T) countertest.Subject {
 		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other), Key: key}
-	})
+	}
+	countertest.Run(t, open)
+	countertest.RunAdmitter(t, open)
+}
+
+// TestPairAdmitsAllOrNothing: what one store has admitted is given back when the other refuses.
+func TestPairAdmitsAllOrNothing(t *testing.T) {
+	stopped := clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC))
+	second, other := memory.NewCounters(stopped, memory.Config{MaxCounters: 9}), memory.NewCounters(stopped, memory.Config{MaxCounters: 9})
+	pair := valkey.NewPair(second, other)
+	hits := []counter.Hit{
+		{Key: "s", Addend: 1, Limit: 1, Burst: 100, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket},
+		{Key: "d", Addend: 1, Limit: 1, Burst: 2, Window: 24 * time.Hour, TTL: time.Hour, Algorithm: ratelimit.TokenBucket},
+		{Key: "f", Addend: 1, Limit: 100, Window: 24 * time.Hour, TTL: time.Hour},
+	}
+	results := make([]counter.Admitted, 3)
+	for i := range 5 {
+		if err := pair.AdmitAll(t.Context(), hits, results); err != nil {
+			t.Fatal(err)
+		}
+		within := uint64(min(i+1, 2)) //nolint:gosec // small
+		if results[0].Verdict.Remaining != 100-within || results[1].Verdict.Admitted != (i < 2) || results[2].Count != within {
+			t.Errorf("call %d: %+v", i+1, results)
+		}
+	}
 }
 
 func TestPairSplitsHitsByWindow(t *testing.T) {

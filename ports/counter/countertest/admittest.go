@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// RunAdmitter runs the suite of counter.Admitter. open returns a subject whose store is one.
+// RunAdmitter runs the suite of counter.Admitter.
 func RunAdmitter(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, admission){
@@ -41,7 +41,7 @@ func RunAdmitter(t *testing.T, open func(t *testing.T) Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			test(t, admission{s, s.Store.(counter.Admitter)}) //nolint:errcheck,forcetypeassert // the suite is for those
+			test(t, admission{s, s.Store})
 		})
 	}
 }

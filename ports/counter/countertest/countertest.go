@@ -79,10 +79,13 @@ func Away(t *testing.T, store counter.Store) {
 	t.Helper()
 	hits := []counter.Hit{hit("away", 1, noLimit)}
 	after := make([]uint64, 1)
+	admissions, results := []counter.Hit{sliding("away", 1, 1), bucket("away-b", 1, 1)}, make([]counter.Admitted, 2)
 	for name, call := range map[string]func() error{
 		"Add":           func() error { return store.Add(t.Context(), hits, after) },
 		"AddUnlessOver": func() error { return store.AddUnlessOver(t.Context(), hits, after) },
 		"Ping":          func() error { return store.Ping(t.Context()) },
+		"Admit":         func() error { return store.Admit(t.Context(), admissions, results) },
+		"AdmitAll":      func() error { return store.AdmitAll(t.Context(), admissions, results) },
 	} {
 		if err := call(); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s of a store that is away: %v, want fault.Unavailable", name, err)
