@@ -26,7 +26,7 @@ descriptors:
     rate_limit: {unit: year, requests_per_unit: 5}
 `
 
-// call sends hits for one descriptor and returns its status.
+// callAlgorithm sends hits for one descriptor and returns its status.
 func callAlgorithm(t *testing.T, c ratelimit.RateLimitServiceClient, key, value string, hits uint64) *ratelimit.RateLimitResponse_DescriptorStatus {
 	t.Helper()
 	r := fixture.NewRateLimitRequest("calls", key, value)
