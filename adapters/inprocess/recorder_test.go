@@ -133,3 +133,37 @@ func TestRecordChanges(t *testing.T) {
 		t.Errorf("an unknown change: %v, want fault.Internal", err)
 	}
 }
+
+// TestRecordByPerson checks that a person who acts as an operator is named as the actor of each change,
+// and that such a change is not in the log of that person.
+func TestRecordByPerson(t *testing.T) {
+	log := records.NewAuditLog(records.New())
+	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), randomSource{}))
+	changes := []authority.Change{
+		authority.GrantChange{Holder: "bert", Given: true, Action: "publish", Resource: "com.example/*"},
+		authority.PolicyChange{Policy: "p1", Method: publisher.DNS, Subject: "example.com", Pattern: "com.example/*"},
+		authority.WebhookChange{Action: "webhook_add", Webhook: "w", Host: "example.com"},
+		authority.MirrorChange{Given: true, Mirror: "corp", URL: "https://example.com"},
+	}
+	if err := recorder.RecordChanges(audit.By(t.Context(), "anna"), changes...); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 50})
+	if err != nil || len(events) != len(changes) {
+		t.Fatalf("got the events %+v and the error %v, want %d events", events, err, len(changes))
+	}
+	for _, e := range events {
+		if e.Details["actor"] != "anna" || e.UserID != "" {
+			t.Errorf("got the event %+v, want the actor anna and no user", e)
+		}
+	}
+
+	own := authority.PolicyChange{Actor: "carl", Policy: "p1", Method: publisher.DNS, Subject: "example.com", Pattern: "com.example/*"}
+	if err := recorder.RecordChanges(audit.By(t.Context(), "anna"), own); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err = log.Search(t.Context(), authstore.AuditQuery{UserID: "carl", Limit: 50})
+	if err != nil || len(events) != 1 || events[0].Details["actor"] != nil {
+		t.Errorf("the change of a policy by its person is %+v, error %v; want no actor", events, err)
+	}
+}

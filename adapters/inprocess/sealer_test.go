@@ -2,53 +2,80 @@ package inprocess_test
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// fixedEntropy counts, so that no two nonces are equal.
-type fixedEntropy struct{ next byte }
+func newSealer(t *testing.T, root string) *inprocess.Sealer {
+	t.Helper()
+	s, err := inprocess.NewSealer(auth.RootSecret(strings.Repeat(root, 32)), randomSource{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
-func (e *fixedEntropy) Fill(p []byte) {
-	for i := range p {
-		e.next++
-		p[i] = e.next
+// TestSealer checks that a secret opens on every instance of a deployment, for what it was sealed
+// about and no other, and only unchanged.
+func TestSealer(t *testing.T) {
+	t.Parallel()
+	secret := []byte("the secret of a webhook")
+	one, same, other := newSealer(t, "a"), newSealer(t, "a"), newSealer(t, "b")
+	sealed, err := one.Seal(secret, "webhook 1")
+	if err != nil || bytes.Contains(sealed, secret) {
+		t.Fatalf("Seal = %q, %v", sealed, err)
+	}
+	if opened, err := same.Open(sealed, "webhook 1"); err != nil || !bytes.Equal(opened, secret) {
+		t.Errorf("Open on another instance = %q, %v", opened, err)
+	}
+	if again, err := one.Seal(secret, "webhook 1"); err != nil || bytes.Equal(again, sealed) {
+		t.Errorf("a secret that is sealed twice is %q and %q, %v", sealed, again, err)
+	}
+	if opened, err := one.Open(sealed, "webhook 2"); err == nil {
+		t.Errorf("Open about another webhook = %q", opened)
+	}
+	if opened, err := other.Open(sealed, "webhook 1"); err == nil {
+		t.Errorf("Open with another root secret = %q", opened)
+	}
+	for i := range sealed {
+		changed := slices.Clone(sealed)
+		changed[i] ^= 1
+		if opened, err := one.Open(changed, "webhook 1"); err == nil {
+			t.Errorf("Open with byte %d changed = %q", i, opened)
+		}
+		if opened, err := one.Open(sealed[:i], "webhook 1"); err == nil {
+			t.Errorf("Open of the first %d bytes = %q", i, opened)
+		}
 	}
 }
 
-// TestSealer: a sealed secret opens for what it is about only, with the same root secret, and does not
-// show the secret.
-func TestSealer(t *testing.T) {
-	entropy := &fixedEntropy{}
-	newSealer := func(b byte) *inprocess.Sealer {
-		s, err := inprocess.NewSealer(auth.RootSecret(bytes.Repeat([]byte{b}, 32)), entropy)
+// TestSealerHasAKeyOfItsOwn checks that what the sealer seals does not open with the keys of other
+// purposes.
+func TestSealerHasAKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	root := auth.RootSecret(strings.Repeat("a", 32))
+	sealed, err := newSealer(t, "a").Seal([]byte("secret"), "webhook 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for purpose, opens := range map[string]bool{"webhook secrets": true, "authenticator secrets": false, "page cursors": false} {
+		key, err := root.Derive(purpose)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	s, secret := newSealer(1), []byte("whsec_something")
-	sealed, err := s.Seal(secret, "webhook 1")
-	again, errAgain := s.Seal(secret, "webhook 1")
-	if err != nil || errAgain != nil || bytes.Contains(sealed, secret[:8]) || bytes.Equal(sealed, again) {
-		t.Fatalf("sealed %x and %x, %v", sealed, again, err)
-	}
-	if got, err := newSealer(1).Open(sealed, "webhook 1"); err != nil || !bytes.Equal(got, secret) {
-		t.Errorf("opened %q, %v", got, err)
-	}
-	changed := bytes.Clone(sealed)
-	changed[len(changed)-1] ^= 1
-	for name, open := range map[string]func() ([]byte, error){
-		"about something else": func() ([]byte, error) { return s.Open(sealed, "webhook 2") },
-		"another root secret":  func() ([]byte, error) { return newSealer(2).Open(sealed, "webhook 1") },
-		"changed":              func() ([]byte, error) { return s.Open(changed, "webhook 1") },
-		"cut":                  func() ([]byte, error) { return s.Open(sealed[:5], "webhook 1") },
-		"empty":                func() ([]byte, error) { return s.Open(nil, "webhook 1") },
-	} {
-		if got, err := open(); err == nil {
-			t.Errorf("%s: opened %q", name, got)
+		if _, err := key.Open(sealed, "webhook 1"); (err == nil) != opens {
+			t.Errorf("Open with the key of %s: %v, want success: %t", purpose, err, opens)
 		}
+	}
+}
+
+func TestSealerNeedsARootSecret(t *testing.T) {
+	t.Parallel()
+	if _, err := inprocess.NewSealer(auth.RootSecret(strings.Repeat("x", 31)), randomSource{}); err == nil {
+		t.Error("a root secret of 31 bytes was accepted")
 	}
 }

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -36,5 +37,35 @@ func TestMirrors(t *testing.T) {
 	})
 	if *passed != (countedMirrors{synced: 1, failed: 2, listed: 2}) {
 		t.Errorf("passed on: %+v", *passed)
+	}
+}
+
+// TestRemovedMirrorsVanish checks that a mirror has its gauges, also with the value 0, as long as it is
+// listed and no longer.
+func TestRemovedMirrorsVanish(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMirrors(&countedMirrors{}, registry)
+	gone := mirror.Mirror{Name: "gone", State: mirror.State{LastSuccess: time.Unix(1, 0), FailingSince: time.Unix(2, 0), Servers: 3}}
+	for _, listed := range [][]string{
+		{}, {"gone", "new"}, {"new"}, {},
+		{"gone"}, // a mirror of the same name is added again
+	} {
+		var all []mirror.Mirror
+		for _, name := range listed {
+			one := gone
+			if one.Name = mirror.Name(name); name == "new" {
+				one.State = mirror.State{}
+			}
+			all = append(all, one)
+		}
+		m.Listed(all)
+		samples := allSamples(t, registry)
+		for _, gauge := range []string{"tollgate_mirror_last_success_timestamp_seconds", "tollgate_mirror_servers", "tollgate_mirror_failing"} {
+			for _, name := range []string{"gone", "new"} {
+				if _, shown := samples[gauge+" "+name]; shown != slices.Contains(listed, name) {
+					t.Errorf("after a list of %q, %s of %s is shown: %t", listed, gauge, name, shown)
+				}
+			}
+		}
 	}
 }

@@ -62,15 +62,17 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.Webhoo
 }
 
 // Due implements registrystore.Deliveries. The condition on the servers reads one row of an index for
-// each delivery that it looks at.
+// each delivery that it looks at. The bounds of the webhook and the order, which are longer than they need
+// be, leave one index that has the rows in order: otherwise SQLite would sort all that are pending, and
+// PostgreSQL might read all that were delivered before.
 func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
 	return database.Collect(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
-			WHERE webhook = ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
+			WHERE webhook >= ? AND webhook <= ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
 				SELECT 1 FROM webhook_deliveries AS e
 				WHERE e.webhook = d.webhook AND e.state = 'pending' AND e.name = d.name AND e.sequence < d.sequence)
-			ORDER BY sequence LIMIT ?`,
-		Args: []any{string(w), s.db.TimeArgument(now), limit}, Fixed: true,
+			ORDER BY webhook, sequence LIMIT ?`,
+		Args: []any{string(w), string(w), s.db.TimeArgument(now), limit}, Fixed: true,
 	}, collectDeliveries)
 }
 

@@ -76,6 +76,9 @@ type Draft struct {
 	Lenient          bool
 }
 
+// selection is the name of the view of Mirror.Selection, which has no other use.
+const selection = "mirror"
+
 // New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one is
 // wrong.
 func New(d Draft, now time.Time) (Mirror, error) {
@@ -88,7 +91,7 @@ func New(d Draft, now time.Time) (Mirror, error) {
 	if m.URL, err = ParseURL(d.URL); err != nil {
 		return Mirror{}, err
 	}
-	if m.Selection, err = view.New(view.Draft{Name: d.Name + "-", Include: d.Include, Exclude: d.Exclude}); err != nil {
+	if m.Selection, err = view.New(view.Draft{Name: selection, Include: d.Include, Exclude: d.Exclude}); err != nil {
 		return Mirror{}, err
 	}
 	if d.Interval != 0 {

@@ -1,0 +1,215 @@
+package registryrecords_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+)
+
+// sqlWords are the parts of statements that the databases write differently.
+type sqlWords struct{ at, empty, hash string }
+
+func wordsOf(kind string) sqlWords {
+	if kind == relationaltest.SQLite {
+		return sqlWords{"1767225600000000 + n.i * 1000000", "CAST('' AS BLOB)", "zeroblob(32)"}
+	}
+	return sqlWords{"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "''::bytea", "decode(repeat('00', 32), 'hex')"}
+}
+
+// numbers returns a table n with the numbers i from 1.
+func numbers(kind string, to int) string {
+	if kind == relationaltest.SQLite {
+		return fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", to)
+	}
+	return fmt.Sprintf("generate_series(1, %d) AS n (i)", to)
+}
+
+// insertBacklog returns the statements that add 50 webhooks: of the first one, 10,000 deliveries have
+// ended and then 100,000 to 10,000 servers are pending; of the second one, 10,000 are dead; of the third
+// one, 10 are pending, after all the others.
+func insertBacklog(kind string) []string {
+	words := wordsOf(kind)
+	deliveries := func(webhook, state string, count int) string {
+		ended := "NULL"
+		if state != "pending" {
+			ended = words.at
+		}
+		return `INSERT INTO webhook_deliveries (webhook, event, type, name, version, body, state, since, attempts, next_at, ended_at, problem)
+			SELECT '` + webhook + "', '" + webhook + state + "' || n.i, 'published', 'com.example/s' || (n.i % 10000), '1.0.0', " + words.empty + ", '" +
+			state + "', " + words.at + ", 0, " + words.at + ", " + ended + ", '' FROM " + numbers(kind, count)
+	}
+	statements := []string{
+		`INSERT INTO webhooks (id, url, events, pattern, secret, created_at)
+			SELECT 'w' || n.i, 'https://example.com', 'published', '*', ` + words.empty + ", " + words.at + " FROM " + numbers(kind, 50),
+		deliveries("w1", "delivered", 10_000), deliveries("w2", "dead", 10_000), deliveries("w1", "pending", 100_000), deliveries("w3", "pending", 10),
+	}
+	if kind == relationaltest.PostgreSQL {
+		statements = append(statements, "VACUUM ANALYZE")
+	}
+	return statements
+}
+
+// insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each, with
+// two versions.
+func insertMirrored(kind string) []string {
+	words := wordsOf(kind)
+	statements := []string{`INSERT INTO mirrored_versions (mirror, name, version, hash, status, message, published_at, review)
+		SELECT m.name, 'com.example/s' || (n.i + 100000), v.version, ` + words.hash + ", 'active', '', " + words.at + ", '' FROM " + numbers(kind, 50_000) +
+		", (SELECT 'one' AS name UNION ALL SELECT 'two') AS m, (SELECT '1.0.0' AS version UNION ALL SELECT '2.0.0') AS v"}
+	if kind == relationaltest.PostgreSQL {
+		statements = append(statements, "VACUUM ANALYZE")
+	}
+	return statements
+}
+
+var (
+	// unordered matches a plan of SQLite that reads all rows of a large table or sorts rows.
+	unordered = regexp.MustCompile(`SCAN (?:d|e|webhook_deliveries|mirrored_versions)\b|AUTOMATIC|TEMP B-TREE`)
+	// stepRows matches how many rows a step of a plan of PostgreSQL returns, and how often it runs.
+	stepRows = regexp.MustCompile(`actual rows=(\d+)(?:\.\d+)? loops=(\d+)`)
+	// removedRows matches how many rows a step reads in vain.
+	removedRows = regexp.MustCompile(`Rows Removed by [^:]*: (\d+)`)
+)
+
+// checkRowsRead checks that a call reads about the rows that it returns: on SQLite by an index in order,
+// on PostgreSQL at most so many rows in each step, also with a plan for any arguments.
+func checkRowsRead(t *testing.T, db *relationaltest.Database, kind string, most int, call func(ctx context.Context) error) {
+	t.Helper()
+	if kind == relationaltest.SQLite {
+		plans, err := db.Plans(t.Context(), call)
+		if err != nil || len(plans) == 0 {
+			t.Fatalf("%d plans, %v", len(plans), err)
+		}
+		for query, plan := range plans {
+			if unordered.MatchString(plan) {
+				t.Errorf("it reads or sorts more than it returns:\n%s\n%s", query, plan)
+			}
+		}
+		return
+	}
+	for _, generic := range []bool{false, true} {
+		plans, err := db.Executions(t.Context(), generic, call)
+		if err != nil || len(plans) == 0 {
+			t.Fatalf("%d plans, %v", len(plans), err)
+		}
+		for query, plan := range plans {
+			if rows := mostRows(t, plan); rows > most {
+				t.Errorf("a step reads %d rows, want %d at most, with a plan for any arguments: %t\n%s\n%s", rows, most, generic, query, plan)
+			}
+		}
+	}
+}
+
+// mostRows returns how many rows the largest step of a plan of PostgreSQL reads.
+func mostRows(t *testing.T, plan string) (most int) {
+	t.Helper()
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, found := range stepRows.FindAllStringSubmatch(plan, -1) {
+		most = max(most, number(found[1])*number(found[2]))
+	}
+	for _, found := range removedRows.FindAllStringSubmatch(plan, -1) {
+		most = max(most, number(found[1]))
+	}
+	return most
+}
+
+// TestBacklogsAreReadByIndexes checks that deliveries which are due are found without reading the others,
+// while 100,000 are pending.
+func TestBacklogsAreReadByIndexes(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertBacklog(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			deliveries, now := registryrecords.NewDeliveries(db.DB), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+			for webhook, count := range map[event.WebhookID]int{"w1": 4, "w2": 0, "w3": 4} {
+				t.Run("due to "+string(webhook), func(t *testing.T) {
+					checkRowsRead(t, db, kind, 50, func(ctx context.Context) error {
+						due, err := deliveries.Due(ctx, webhook, now, 4)
+						if len(due) != count {
+							t.Errorf("Due returned %d deliveries, want %d", len(due), count)
+						}
+						return err
+					})
+				})
+			}
+			for at, count := range map[time.Time]int{now: 2, now.AddDate(-2, 0, 0): 0} {
+				t.Run("waiting at "+at.Format(time.DateOnly), func(t *testing.T) {
+					checkRowsRead(t, db, kind, 50, func(ctx context.Context) error {
+						waiting, err := deliveries.Waiting(ctx, at)
+						if len(waiting) != count {
+							t.Errorf("Waiting returned %q, want %d webhooks", waiting, count)
+						}
+						return err
+					})
+				})
+			}
+		})
+	}
+}
+
+// TestMirroredPagesAreReadByIndexes checks that a page of what a mirror has taken is read alone, wherever
+// it begins.
+func TestMirroredPagesAreReadByIndexes(t *testing.T) {
+	const servers = 100
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertMirrored(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mirrored := registryrecords.NewMirroredVersions(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
+			for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
+				t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
+					checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {
+						page, err := mirrored.Page(ctx, "two", after, servers)
+						checkTracked(t, page, 2*servers)
+						return err
+					})
+				})
+			}
+			t.Run("of servers", func(t *testing.T) {
+				names := make([]registry.Name, servers)
+				for i := range names {
+					var err error
+					if names[i], err = registry.ParseName(fmt.Sprintf("com.example/s%d", 100_001+500*i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {
+					found, err := mirrored.OfServers(ctx, "two", names)
+					checkTracked(t, found, 2*servers)
+					return err
+				})
+			})
+		})
+	}
+}
+
+func checkTracked(t *testing.T, got []mirror.Tracked, want int) {
+	t.Helper()
+	if len(got) != want {
+		t.Errorf("%d versions were read, want %d", len(got), want)
+	}
+}
