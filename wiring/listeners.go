@@ -51,6 +51,7 @@ type rateLimitParts struct {
 	Debug      debugapi.Config
 	Prometheus debugapi.PrometheusConfig
 	Decider    *decide.Decider
+	Recorded   ratelimitapi.Decider // makes the decisions of calls by Decider
 	Rules      *reload.Rules
 	Source     ruleSource
 	Statistics *debugapi.Statistics
@@ -165,7 +166,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 	health := ratelimitapi.NewHealth(
 		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decider: l.Decider, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
+		Decider: l.Recorded, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {

@@ -1,6 +1,8 @@
 package wiring
 
 import (
+	"errors"
+
 	"github.com/google/wire"
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -10,7 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/traffic"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
@@ -21,7 +26,7 @@ import (
 
 // rateLimitAloneSet is everything that runs in the rate limit service alone.
 var rateLimitAloneSet = wire.NewSet(
-	settingsSet, system.Set, newRegisterer, rateLimitSet,
+	settingsSet, system.Set, newRegisterer, rateLimitSet, secretKeyAlone,
 	wire.Struct(new(rateLimitParts), "*"), newRateLimitService,
 )
 
@@ -30,6 +35,7 @@ var rateLimitSet = wire.NewSet(
 	// Decisions.
 	settings.DecideConfig, decide.New, newDecidePorts, wire.Struct(new(decisionStores), "*"),
 	wire.Bind(new(decide.Rules), new(*reload.Rules)),
+	newRecordedDecider, wire.Struct(new(recordPorts), "*"),
 	// Counters.
 	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
 	measureCounters, otlp.Open, chooseOverLimit,
@@ -64,6 +70,42 @@ type decisionStores struct {
 	Local     *memory.Counters
 	OverLimit counter.OverLimitCache
 }
+
+// recordPorts are the dependencies of the recording of requests.
+type recordPorts struct {
+	Root    auth.RootSecret
+	Clock   clock.Clock
+	Metrics metrics.Registerer
+	Log     *logrus.Entry
+}
+
+// newRecordedDecider returns what decides rate limit calls: the decider, which also records requests if
+// RATELIMIT_RECORD is set and the rate limit part runs.
+func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts) (ratelimitapi.Decider, func(), error) {
+	if !parts.RateLimit {
+		return d, func() {}, nil
+	}
+	counts := traffic.NewCounts(p.Metrics)
+	if !c.On() {
+		return d, func() {}, nil
+	}
+	ports := traffic.Ports{Clock: p.Clock, Log: p.Log}
+	if c.Hash {
+		key, err := p.Root.Derive("recorded rate limit requests")
+		if err != nil {
+			return nil, nil, errors.New("RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
+		}
+		ports.Key = key
+	}
+	r, err := traffic.New(c, d, counts, ports)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, r.Close, nil
+}
+
+// secretKeyAlone returns the root secret of a rate limit service alone, which has no database for one.
+func secretKeyAlone(s settings.Service) auth.RootSecret { return auth.RootSecret(s.SecretKey) }
 
 // newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
 // only.

@@ -114,7 +114,7 @@ var settingsSet = wire.NewSet(
 		"Service", "Tracing", "REST", "Answers", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
 		"IDTokens", "Webhooks", "Console", "Auth", "Retention",
 		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
-		"PerSecond", "Memcached", "Memory", "RateLimit", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
+		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
 )
 

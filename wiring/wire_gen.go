@@ -127,10 +127,49 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	trafficConfig := s.Record
+	postgresConfig := s.Postgres
+	sqliteConfig := s.SQLite
+	wiringRecordSettings := recordSettings{
+		Service:  service,
+		Postgres: postgresConfig,
+		SQLite:   sqliteConfig,
+		Tracing:  tracing,
+	}
+	db, cleanup3, err := chooseRecords(ctx, wiringRecordSettings, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	keyring := authrecords.NewKeyring(db)
+	entropy := system.Entropy{}
+	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	wiringRecordPorts := recordPorts{
+		Root:    rootSecret,
+		Clock:   clock,
+		Metrics: registerer,
+		Log:     log,
+	}
+	ratelimitapiDecider, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
+		cleanup4()
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -139,6 +178,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -152,6 +193,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
 	if err != nil {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -163,6 +206,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Debug:      debugapiConfig,
 		Prometheus: prometheusConfig,
 		Decider:    decider,
+		Recorded:   ratelimitapiDecider,
 		Rules:      reloadRules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,
@@ -176,21 +220,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publishers := s.Publishers
 	oidcConfig := s.IDTokens
 	policiesConfig := settings.PoliciesConfig(publishers, oidcConfig)
-	postgresConfig := s.Postgres
-	sqliteConfig := s.SQLite
-	wiringRecordSettings := recordSettings{
-		Service:  service,
-		Postgres: postgresConfig,
-		SQLite:   sqliteConfig,
-		Tracing:  tracing,
-	}
-	db, cleanup4, err := chooseRecords(ctx, wiringRecordSettings, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	wiringPartMetrics := newPartMetrics(parts, registerer)
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
@@ -208,6 +237,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	keysourcesConfig := s.DomainKeys
 	sources, err := chooseKeySources(keysourcesConfig)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -216,6 +246,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	verifier, err := oidc.New(oidcConfig, clock)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -225,6 +256,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
 	singleuseStore, err := chooseUsedProofs(wiringApiStore, rateLimit)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -232,9 +264,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	jwtConfig := s.Tokens
-	keyring := authrecords.NewKeyring(db)
-	issuer, cleanup5, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	issuer, cleanup6, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -242,14 +274,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	auditLog := countAuditEvents(db, prometheusAudit)
-	entropy := system.Entropy{}
 	trail := audit.New(auditLog, clock, entropy)
 	auth := s.Auth
 	email := s.Email
 	brand := email.Brand
 	pluginhostConfig := s.Plugins
-	host, cleanup6, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
+	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -259,6 +291,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -278,6 +311,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -331,8 +365,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
 	}
-	cache, cleanup7, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
+	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -375,19 +410,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
-	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
-	if err != nil {
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -465,6 +490,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	schedule := settings.DeliverySchedule(settingsWebhooks)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -474,7 +500,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sender, cleanup8 := webhook.New()
+	sender, cleanup9 := webhook.New()
 	reporter := newDeliveryReporter(log, wiringPartMetrics)
 	deliverPorts := deliver.Ports{
 		Webhooks:   webhooks,
@@ -539,7 +565,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	registryrecordsViews := registryrecords.NewViews(db, servers)
-	changes, cleanup9 := registryrecords.NewChanges(db, servers)
+	changes, cleanup10 := registryrecords.NewChanges(db, servers)
 	gatePorts := views.GatePorts{
 		Views:   registryrecordsViews,
 		Changes: changes,
@@ -565,7 +591,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
-	registryapiAPI, cleanup10 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	registryapiAPI, cleanup11 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	signinConfig := settings.SignInConfig(auth)
 	deviceTokens := authrecords.NewDeviceTokens(db)
 	refreshTokens := authrecords.NewRefreshTokens(db)
@@ -574,6 +600,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
+		cleanup11()
 		cleanup10()
 		cleanup9()
 		cleanup8()
@@ -587,8 +614,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	maxmindConfig := s.Places
-	geography, cleanup11, err := maxmind.OpenWatched(maxmindConfig, log)
+	geography, cleanup12, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
+		cleanup11()
 		cleanup10()
 		cleanup9()
 		cleanup8()
@@ -602,8 +630,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	iplistsConfig := s.IPLists
-	reputation, cleanup12, err := iplists.OpenWatched(iplistsConfig, log)
+	reputation, cleanup13, err := iplists.OpenWatched(iplistsConfig, log)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -640,6 +669,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -672,6 +702,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	credentialsService, err := credentials.New(credentialsConfig, credentialsPorts)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -705,6 +736,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -771,6 +803,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	peopleService, err := people.New(peoplePorts)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -894,8 +927,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics:    r,
 		Log:        log,
 	}
-	process, cleanup13, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
+	process, cleanup14, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -911,6 +945,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -990,10 +1025,25 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
+	trafficConfig := s.Record
+	rootSecret := secretKeyAlone(service)
+	wiringRecordPorts := recordPorts{
+		Root:    rootSecret,
+		Clock:   clock,
+		Metrics: registerer,
+		Log:     log,
+	}
+	ratelimitapiDecider, cleanup3, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup3, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup4, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -1002,6 +1052,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -1015,6 +1066,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	}
 	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -1026,6 +1078,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Debug:      debugapiConfig,
 		Prometheus: prometheusConfig,
 		Decider:    decider,
+		Recorded:   ratelimitapiDecider,
 		Rules:      reloadRules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,
@@ -1035,14 +1088,16 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Tracing:    tracing,
 		Log:        log,
 	}
-	process, cleanup4, err := newRateLimitService(ctx, parts, wiringRateLimitParts)
+	process, cleanup5, err := newRateLimitService(ctx, parts, wiringRateLimitParts)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()

@@ -57,6 +57,7 @@ type process struct {
 const (
 	exitOK     = 0
 	exitFailed = 1
+	exitLimit  = 2 // a check of "ratelimit simulate" found more than its limit
 	exitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it
 )
 

@@ -147,5 +147,8 @@ func exitCode(err error) int {
 	if errors.As(err, &needed) {
 		return exitSignIn
 	}
+	if errors.Is(err, errNewRefusals) {
+		return exitLimit
+	}
 	return exitFailed
 }

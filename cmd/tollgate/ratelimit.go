@@ -26,7 +26,7 @@ func newRatelimit(p process) *cobra.Command {
 		}
 		return serve(c.Context(), p, s, settings.Parts{RateLimit: true})
 	}
-	c.AddCommand(newRatelimitCheck(p), newRatelimitExplain(p))
+	c.AddCommand(newRatelimitCheck(p), newRatelimitExplain(p), newRatelimitSimulate(p))
 	return c
 }
 

@@ -18,9 +18,9 @@ func newRoot(p process) *cobra.Command {
 		Long: "Tollgate keeps the registry of tool servers, decides who may change it and how\n" +
 			"far each sign-in is trusted, and limits how often clients may make calls.\n" +
 			"Settings come from the environment: see 'tollgate settings'.\n\n" +
-			"The exit code is 0 on success, 1 if a command failed or was used wrongly, and 3\n" +
-			"if a publisher's command needs a sign-in; one sentence on standard error gives\n" +
-			"the reason.",
+			"The exit code is 0 on success, 1 if a command failed or was used wrongly, 2 if\n" +
+			"'tollgate ratelimit simulate' finds too many refusals, and 3 if a publisher's\n" +
+			"command needs a sign-in; one sentence on standard error gives the reason.",
 		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       buildVersion(),
 		SilenceUsage:  true,

@@ -74,7 +74,7 @@ var pureParts = []string{
 // driven.
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory", "adapters/prometheus",
-	"adapters/decisionlog", "adapters/eventlog",
+	"adapters/decisionlog", "adapters/eventlog", "adapters/traffic",
 }
 
 // sharedParts are used by several adapters.

@@ -22,7 +22,8 @@ type Variable struct {
 	Secret  bool   `json:"secret,omitempty"`
 	Value   string `json:"value"` // the value that the service uses; masked if it is a secret
 
-	readBy []string // the parts that read it; empty if it is always read
+	readBy   []string // the parts that read it; empty if it is always read
+	readWith string   // the variable with which it is also read, if that is true
 }
 
 // Sections returns the sections of the reference of settings, in their order. Each is the Part of
@@ -77,6 +78,8 @@ func addVariables(group reflect.StructField, into map[string]Variable) {
 			Meaning: f.Tag.Get("desc"),
 			Secret:  f.Tag.Get("secret") == "true",
 			readBy:  strings.Fields(own),
+
+			readWith: f.Tag.Get("readWith"),
 		}
 	}
 }

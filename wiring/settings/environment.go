@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
@@ -58,6 +60,16 @@ func (e *environment) keepOnly(vars []Variable, reads func(Variable) bool) {
 			delete(e.values, v.Name+"_FILE")
 		}
 	}
+}
+
+// isReadWith reports whether a variable is read because of another one, which is read and true.
+func (e *environment) isReadWith(v Variable, vars []Variable, reads func(Variable) bool) bool {
+	if v.readWith == "" {
+		return false
+	}
+	i := slices.IndexFunc(vars, func(other Variable) bool { return other.Name == v.readWith })
+	on, err := strconv.ParseBool(e.values[v.readWith])
+	return i >= 0 && reads(vars[i]) && err == nil && on
 }
 
 // readSecretFiles sets the secrets that are in files. The error begins with the name of a variable.

@@ -27,7 +27,8 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 		"tollgate serve --only ratelimit": func(environ []string) (settings.Settings, error) {
 			return settings.ReadParts(environ, []string{"ratelimit"})
 		},
-		"tollgate ratelimit check": settings.ReadRules,
+		"tollgate ratelimit check":    settings.ReadRules,
+		"tollgate ratelimit simulate": settings.ReadSimulation,
 	} {
 		for _, variable := range append(otherVariables(), "all") {
 			environ := append([]string{variable}, own...)
@@ -49,6 +50,28 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 		if _, err := read([]string{"MERGE_DOMAIN_CONFIG=maybe"}); err == nil || !strings.Contains(err.Error(), "MERGE_DOMAIN_CONFIG") {
 			t.Errorf("%s with a malformed variable of its own: %v", name, err)
 		}
+	}
+}
+
+// TestHashOfRecordedValuesReadsTheSecret requires that the rate limit service alone reads SECRET_KEY if
+// recorded values are hashed, and only then.
+func TestHashOfRecordedValuesReadsTheSecret(t *testing.T) {
+	long := strings.Repeat("k", 32)
+	for _, test := range []struct{ hash, secret, read, err string }{
+		{"true", long, long, ""}, {"1", long, long, ""}, {"false", long, "", ""}, {"", "short", "", ""}, {"true", "", "", ""},
+		{"true", "short", "", "SECRET_KEY: shorter than"}, {"maybe", "short", "", "RATELIMIT_RECORD_HASH"},
+	} {
+		environ := []string{"RATELIMIT_RECORD_HASH=" + test.hash, "SECRET_KEY=" + test.secret}
+		s, err := settings.ReadRatelimit(environ)
+		if test.err == "" && (err != nil || s.Service.SecretKey != test.read) || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%q: got %q, %v", environ, s.Service.SecretKey, err)
+		}
+		if s, err := settings.ReadRules(environ); err != nil || s.Service.SecretKey != "" {
+			t.Errorf("%q: the check of rules reads the secret: %v", environ, err)
+		}
+	}
+	if _, err := settings.ReadParts([]string{"RATELIMIT_RECORD_HASH=true", "RATELIMIT_RECORD_SAMPLE=0", "SECRET_KEY=" + long}, []string{"methods"}); err != nil {
+		t.Errorf("another part reads the settings of recordings: %v", err)
 	}
 }
 

@@ -19,7 +19,7 @@ type Service struct {
 	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
 	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
 	MigrateOnStart  bool          `readBy:"api" env:"MIGRATE_ON_START" envDefault:"true" desc:"apply missing migrations at start, under a lock"`
-	SecretKey       string        `readBy:"api" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: created at the first start and kept in the database"`
+	SecretKey       string        `readBy:"api" readWith:"RATELIMIT_RECORD_HASH" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: created at the first start and kept in the database; the rate limit service alone reads it only with RATELIMIT_RECORD_HASH=true"`
 	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long the service still answers, but reports itself as unhealthy, after SIGTERM"`
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in progress may take to finish after SHUTDOWN_DRAIN"`
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -40,7 +41,8 @@ import (
 // Settings holds the settings of all parts of the service. The tag part is the section of the
 // reference that lists a group. The tag readBy of a group or a field names the parts that read it:
 // registry, auth, methods, ratelimit, console, or api for any but ratelimit. The variables are read
-// only if one of these parts runs. Without the tag they are always read.
+// only if one of these parts runs. Without the tag they are always read. The tag readWith of a field
+// names a variable; the field is also read if that one is read, and true.
 type Settings struct {
 	Service      Service                   `part:"Service"`
 	REST         rest.Config               `part:"API" readBy:"api"`
@@ -75,6 +77,7 @@ type Settings struct {
 	RuleFiles    runtimedir.Config         `part:"Rate limit rules in files" readBy:"ratelimit"`
 	RuleServer   xds.Config                `part:"Rate limit rules from a management server" readBy:"ratelimit"`
 	RateLimitAPI ratelimitapi.Config       `part:"Rate limits" readBy:"ratelimit"`
+	Record       traffic.Config            `part:"Rate limits" readBy:"ratelimit"`
 	Debug        debugapi.Config           `part:"Debug listener"`
 	Prometheus   debugapi.PrometheusConfig `part:"Statistics"`
 	Statsd       statsd.Config             `part:"Statistics" readBy:"ratelimit"`
@@ -110,12 +113,22 @@ func ReadRules(environ []string) (Settings, error) {
 	return readVariables(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
 }
 
+// ReadSimulation is Read for deciding recorded requests without a service. It also reads the variables
+// that define how hits are counted in the process.
+func ReadSimulation(environ []string) (Settings, error) {
+	return readVariables(environ, func(v Variable) bool {
+		return slices.Contains(ruleVariables, v.Name) || slices.Contains(countVariables, v.Name)
+	}, true)
+}
+
+var countVariables = []string{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "COUNTERS_IN_PROCESS_MAX"}
+
 var ruleVariables = []string{"RUNTIME_IGNOREDOTFILES", "MERGE_DOMAIN_CONFIG", "QUOTA_MODE", "CACHE_KEY_PREFIX"}
 
 func readVariables(environ []string, reads func(Variable) bool, alone bool) (Settings, error) {
 	vars := variables()
 	e := newEnvironment(environ, alone)
-	e.keepOnly(vars, reads)
+	e.keepOnly(vars, func(v Variable) bool { return reads(v) || e.isReadWith(v, vars, reads) })
 	if err := e.readSecretFiles(vars); err != nil {
 		return Settings{}, err
 	}

@@ -191,6 +191,10 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	traffic, err := os.ReadFile("../../../cmd/tollgate/testdata/simulate/traffic.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, content := range map[string]string{
 		"server.json":       string(doc),
 		"servers/news.json": string(doc),
@@ -198,8 +202,14 @@ func (e *exampleData) writeFiles(t *testing.T) {
 		"methods.json":      e.RunCommand(t, "", "methods", "list", "--output", "json"),
 		"openapi.yaml":      "openapi: 3.1.0\npaths:\n  /pets: {}\n",
 		"events.jsonl":      string(events),
+		"traffic.jsonl":     string(traffic),
 	} {
 		fixture.WriteFile(t, filepath.Join(files, name), content)
+	}
+	for _, rules := range []string{"rules", "changed"} { // equal, so that nothing is newly refused
+		if err := os.CopyFS(filepath.Join(files, rules), os.DirFS("../../../cmd/tollgate/testdata/simulate/old")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	docs, err := filepath.Abs("../../../docs")
 	if err != nil {

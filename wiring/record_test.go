@@ -1,0 +1,64 @@
+package wiring
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metrics "github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/traffic"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// TestRecordedDecider requires that a service that does not record uses the decider itself, and that
+// hashed values need a secret.
+func TestRecordedDecider(t *testing.T) {
+	dir := t.TempDir()
+	runs := settings.Parts{RateLimit: true}
+	on := traffic.Config{File: filepath.Join(dir, "r.jsonl"), Sample: 1, MaxBytes: 1}
+	hashed := on
+	hashed.Hash = true
+	missing := on
+	missing.File = filepath.Join(dir, "missing", "r.jsonl")
+	for name, test := range map[string]struct {
+		parts    settings.Parts
+		config   traffic.Config
+		secret   string
+		recorded bool
+		err      string
+	}{
+		"off":                  {runs, traffic.Config{}, "", false, ""},
+		"off with a hash":      {runs, traffic.Config{Hash: true}, "", false, ""},
+		"the part is off":      {settings.Parts{Auth: true}, on, "", false, ""},
+		"on":                   {runs, on, "", true, ""},
+		"hashed":               {runs, hashed, strings.Repeat("k", 32), true, ""},
+		"hashed, no secret":    {runs, hashed, "", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
+		"a folder is missing":  {runs, missing, "", false, "RATELIMIT_RECORD: open"},
+		"hashed, short secret": {runs, hashed, "short", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &decide.Decider{}
+			got, cleanup, err := newRecordedDecider(test.parts, test.config, d, recordPorts{
+				Root: auth.RootSecret(test.secret), Clock: system.Clock{}, Metrics: metrics.NewRegistry(), Log: logrus.NewEntry(logrus.New()),
+			})
+			if test.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+					t.Errorf("got %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cleanup()
+			if _, recorded := got.(*traffic.Recorder); recorded != test.recorded || !recorded && got != d {
+				t.Errorf("got %T", got)
+			}
+		})
+	}
+}
