@@ -34,7 +34,10 @@ func (a *Authority) Identify(ctx context.Context, token string) (authority.Calle
 		p, err := readPublisher(identity.Publisher)
 		return authority.Caller{Publisher: p}, err
 	}
-	s := identity.Session
+	s, err := a.checker.Confirm(ctx, identity.Session, auth.FullTrust) // the highest level that a write requires
+	if err != nil {
+		return authority.Caller{}, err
+	}
 	return authority.Caller{
 		UserID: string(s.UserID), SessionID: string(s.ID), TrustLevel: s.TrustLevel.String(), Address: s.IPAddress,
 	}, nil

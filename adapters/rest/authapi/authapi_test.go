@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -73,10 +74,10 @@ func (u *stubUseCases) recordCall(name string) error {
 	return u.err
 }
 
-func (u *stubUseCases) Check(_ context.Context, t auth.AccessToken) (auth.Session, error) {
+func (u *stubUseCases) CheckLevel(_ context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error) {
 	switch t {
 	case "good":
-		return callerSession(u.level), nil
+		return callerSession(u.level), trust.Require(u.level, level)
 	case "expired":
 		return auth.Session{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
 	default:

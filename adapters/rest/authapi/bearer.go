@@ -8,12 +8,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/access"
 )
 
-// Access returns the session of an access token. *access.Checker implements it.
+// Access returns the session of an access token if it is at least at a trust level.
+// *access.Checker implements it.
 type Access interface {
-	Check(ctx context.Context, t auth.AccessToken) (auth.Session, error)
+	CheckLevel(ctx context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error)
 }
 
 // requireSession returns a handler that calls handle if the request has the access token of an
@@ -21,11 +21,8 @@ type Access interface {
 // everything else in the request.
 func (a *API) requireSession(level auth.TrustLevel, handle func(*fiber.Ctx, auth.Session) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		s, err := a.access.Check(c.UserContext(), auth.AccessToken(rest.BearerToken(c)))
+		s, err := a.access.CheckLevel(c.UserContext(), auth.AccessToken(rest.BearerToken(c)), level)
 		if err != nil {
-			return err
-		}
-		if err := access.Require(s, level); err != nil {
 			return err
 		}
 		return handle(c, s)

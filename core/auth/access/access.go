@@ -88,6 +88,38 @@ func (c *Checker) CheckSession(ctx context.Context, id auth.SessionID) (auth.Ses
 	return s, nil
 }
 
+// CheckLevel is Check, and also returns the error of trust.Require if the session is below the level.
+func (c *Checker) CheckLevel(ctx context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error) {
+	s, err := c.Check(ctx, t)
+	if err == nil {
+		s, err = c.Confirm(ctx, s, level)
+	}
+	if err == nil {
+		err = trust.Require(s.TrustLevel, level)
+	}
+	if err != nil {
+		return auth.Session{}, err
+	}
+	return s, nil
+}
+
+// Confirm returns s if it is at the level, and the session as it is stored otherwise, because a
+// cached copy may have the level from before a step-up on another instance. The errors are those of
+// Check.
+func (c *Checker) Confirm(ctx context.Context, s auth.Session, level auth.TrustLevel) (auth.Session, error) {
+	if s.TrustLevel.Admits(level) {
+		return s, nil
+	}
+	stored, err := c.loadSession(ctx, s.ID)
+	if err == nil {
+		err = checkActive(&stored, c.clock.Now())
+	}
+	if err != nil {
+		return auth.Session{}, err
+	}
+	return stored, nil
+}
+
 // findSession returns a session from the cache, or reads it. If several checks miss the cache at
 // the same time, one reads the session and the others wait for it, so that a busy session is not
 // read by all callers whenever its cached copy expires. The others take the session from the cache
@@ -153,7 +185,3 @@ func checkActive(s *auth.Session, now time.Time) error {
 func errEnded() error {
 	return fault.New(fault.Unauthenticated, "the access token is not valid").WithCode(auth.CodeInvalidToken)
 }
-
-// Require returns fault.Forbidden with code insufficient_trust when the session is below the level.
-// The detail "challenge" is the challenge of RFC 9470 for WWW-Authenticate.
-func Require(s auth.Session, level auth.TrustLevel) error { return trust.Require(s.TrustLevel, level) }

@@ -144,14 +144,49 @@ func TestSessionsAreCached(t *testing.T) {
 	}
 }
 
-func TestRequire(t *testing.T) {
-	s := auth.Session{TrustLevel: auth.LimitedTrust}
-	if err := access.Require(s, auth.LimitedTrust); err != nil {
-		t.Errorf("the same level: %v", err)
+func TestCheckLevel(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.Unverified); err != nil || s.ID != id {
+		t.Errorf("the same level: session %+v, error %v", s, err)
 	}
-	if err := access.Require(s, auth.FullTrust); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("a higher level: %v", err)
+	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust); !fault.Is(err, fault.Forbidden) || s.ID != "" {
+		t.Errorf("a higher level: session %+v, error %v", s, err)
 	}
+	_, err := fx.checker.CheckLevel(ctx, "expired", auth.Unverified)
+	wantFault(t, "an expired token", err, auth.CodeTokenExpired)
+}
+
+// TestStoredSessionDecidesBeforeRefusal checks that a step-up or the end of a session on another
+// instance, which this one does not know, counts before a request is refused.
+func TestStoredSessionDecidesBeforeRefusal(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil { // now there is a copy
+		t.Fatal(err)
+	}
+	raise := func(s *auth.Session) error { s.TrustLevel = auth.FullTrust; return nil }
+	if err := fx.store.Sessions.Update(ctx, id, raise); err != nil {
+		t.Fatal(err)
+	}
+	s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust)
+	if err != nil || s.TrustLevel != auth.FullTrust {
+		t.Errorf("after a step-up elsewhere: session %+v, error %v", s, err)
+	}
+	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || s.TrustLevel != auth.FullTrust || fx.store.reads != 2 {
+		t.Errorf("session %+v, error %v, %d reads: the copy has not the new level", s, err, fx.store.reads)
+	}
+	lower := func(s *auth.Session) error { s.TrustLevel = auth.Unverified; return nil }
+	if err := fx.store.Sessions.Update(ctx, id, lower); err != nil {
+		t.Fatal(err)
+	}
+	fx.clock.Advance(time.Second)
+	if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.store.End(ctx, authstore.SessionFilter{UserID: user}, fx.clock.Now(), auth.EndSignOut); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust)
+	wantFault(t, "a session that ended elsewhere", err, auth.CodeInvalidToken)
 }
 
 func TestPublisherHasNoSession(t *testing.T) {
