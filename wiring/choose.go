@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -28,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -176,13 +179,37 @@ func chooseAPIStore(shared counters, measured counter.Store, p processCounters) 
 type throttleStores struct {
 	Store     apiStore
 	Shared    counters
+	Leases    *lease.Leases // nil if Shared is not shared
 	Memory    memory.Config
 	RateLimit settings.RateLimit
 }
 
-// chooseThrottle returns the limits of the API. In a store that instances share, requests to the
-// registry are counted in shares, and all others one by one. While that store is unavailable, all
-// are counted in the process if KVSTORE_FAILURE_MODE is open or local.
+// chooseLeases returns the leases on the counter store, or nil for counters in the process, which are
+// fast. Its cleanup gives back what this instance holds.
+func chooseLeases(c counters, measured counter.Store, k clock.Clock, w clock.Waiter, r metrics.Registerer) (*lease.Leases, func()) {
+	if c.System == "" {
+		return nil, func() {}
+	}
+	l := lease.New(measured, k)
+	prometheus.MeasureLeases(l, r)
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { l.Run(ctx, w) })
+	return l, func() {
+		cancel()
+		done.Wait()
+		bounded, release := context.WithTimeout(context.Background(), giveBackTimeout)
+		defer release()
+		l.Close(bounded)
+	}
+}
+
+// giveBackTimeout is how long a service that stops waits for calls that take shares.
+const giveBackTimeout = 2 * time.Second
+
+// chooseThrottle returns the limits of the API. In a store that instances share, those that protect no
+// secrets are counted with leases, and all others one by one. While that store is unavailable, all are
+// counted in the process if KVSTORE_FAILURE_MODE is open or local.
 func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
 	exact, err := inprocess.NewThrottle(cfg, s.Store, c)
 	if err != nil {
@@ -191,15 +218,15 @@ func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Cloc
 	if s.Shared.System == "" { // counters in the process are fast and always available
 		return prometheus.NewThrottle(exact, r), nil
 	}
-	shares := inprocess.NewShareThrottle(exact, throttle.RegistryAddress)
+	leased := inprocess.NewLeasedThrottle(exact, s.Leases, throttle.APIAddress, throttle.RegistryAddress)
 	if !s.RateLimit.CoversStore() {
-		return prometheus.NewThrottle(shares, r), nil
+		return prometheus.NewThrottle(leased, r), nil
 	}
 	local, err := inprocess.NewThrottle(cfg, memory.NewCounters(c, s.Memory), c)
 	if err != nil {
 		return nil, err
 	}
-	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(shares, local), r), nil
+	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(leased, local), r), nil
 }
 
 // chooseKeySources returns the sources of keys that domains have published.

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -38,7 +39,7 @@ var rateLimitSet = wire.NewSet(
 	newRecordedDecider, wire.Struct(new(recordPorts), "*"),
 	// Counters.
 	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
-	measureCounters, otlp.Open, chooseOverLimit,
+	measureCounters, chooseLeases, otlp.Open, chooseOverLimit,
 	// Rules.
 	chooseRules, settings.RuleOptions, reload.New, eventlog.RulesSet,
 	// Statistics.
@@ -69,6 +70,7 @@ type decisionStores struct {
 	Counters  counter.Store
 	Local     *memory.Counters
 	OverLimit counter.OverLimitCache
+	Leases    *lease.Leases // nil for counters in the process
 }
 
 // recordPorts are the dependencies of the recording of requests.
@@ -110,7 +112,7 @@ func secretKeyAlone(s settings.Service) auth.RootSecret { return auth.RootSecret
 // newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
 // only.
 func newDecidePorts(rules decide.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
-	ports := decide.Ports{Rules: rules, Counters: s.Counters, Local: s.Local, OverLimit: s.OverLimit, Clock: c}
+	ports := decide.Ports{Rules: rules, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c}
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
 		ports.Observer = decisionlog.New(log)
 	}

@@ -115,14 +115,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, clock, registerer)
 	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
+		Leases:    leases,
 	}
 	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
 	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -136,8 +139,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		SQLite:   sqliteConfig,
 		Tracing:  tracing,
 	}
-	db, cleanup3, err := chooseRecords(ctx, wiringRecordSettings, log)
+	db, cleanup4, err := chooseRecords(ctx, wiringRecordSettings, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -146,6 +150,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	entropy := system.Entropy{}
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -157,8 +162,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics: registerer,
 		Log:     log,
 	}
-	ratelimitapiDecider, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	ratelimitapiDecider, cleanup5, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -166,8 +172,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup6, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -178,6 +185,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -193,6 +201,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -237,6 +246,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	keysourcesConfig := s.DomainKeys
 	sources, err := chooseKeySources(keysourcesConfig)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -246,6 +256,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	verifier, err := oidc.New(oidcConfig, clock)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -256,6 +267,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
 	singleuseStore, err := chooseUsedProofs(wiringApiStore, rateLimit)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -264,8 +276,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	jwtConfig := s.Tokens
-	issuer, cleanup6, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	issuer, cleanup7, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
 	if err != nil {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()
@@ -279,8 +292,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	email := s.Email
 	brand := email.Brand
 	pluginhostConfig := s.Plugins
-	host, cleanup7, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
+	host, cleanup8, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -291,6 +305,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	couriers, err := chooseCouriers(service, auth, parts, host, log)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -306,11 +321,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringThrottleStores := throttleStores{
 		Store:     wiringApiStore,
 		Shared:    wiringCounters,
+		Leases:    leases,
 		Memory:    memoryConfig,
 		RateLimit: rateLimit,
 	}
 	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -365,8 +382,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
 	}
-	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
+	cache, cleanup9, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -412,6 +430,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -490,6 +509,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	schedule := settings.DeliverySchedule(settingsWebhooks)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -500,7 +520,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sender, cleanup9 := webhook.New()
+	sender, cleanup10 := webhook.New()
 	reporter := newDeliveryReporter(log, wiringPartMetrics)
 	deliverPorts := deliver.Ports{
 		Webhooks:   webhooks,
@@ -565,7 +585,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publisher := publish.New(publishConfig, publishPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	registryrecordsViews := registryrecords.NewViews(db, servers)
-	changes, cleanup10 := registryrecords.NewChanges(db, servers)
+	changes, cleanup11 := registryrecords.NewChanges(db, servers)
 	gatePorts := views.GatePorts{
 		Views:   registryrecordsViews,
 		Changes: changes,
@@ -591,7 +611,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
-	registryapiAPI, cleanup11 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	registryapiAPI, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	signinConfig := settings.SignInConfig(auth)
 	deviceTokens := authrecords.NewDeviceTokens(db)
 	refreshTokens := authrecords.NewRefreshTokens(db)
@@ -600,6 +620,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -614,8 +635,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	maxmindConfig := s.Places
-	geography, cleanup12, err := maxmind.OpenWatched(maxmindConfig, log)
+	geography, cleanup13, err := maxmind.OpenWatched(maxmindConfig, log)
 	if err != nil {
+		cleanup12()
 		cleanup11()
 		cleanup10()
 		cleanup9()
@@ -630,8 +652,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	iplistsConfig := s.IPLists
-	reputation, cleanup13, err := iplists.OpenWatched(iplistsConfig, log)
+	reputation, cleanup14, err := iplists.OpenWatched(iplistsConfig, log)
 	if err != nil {
+		cleanup13()
 		cleanup12()
 		cleanup11()
 		cleanup10()
@@ -669,6 +692,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signinService, err := signin.New(signinConfig, signinPorts)
 	if err != nil {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -702,6 +726,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	credentialsService, err := credentials.New(credentialsConfig, credentialsPorts)
 	if err != nil {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -736,6 +761,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
 	if err != nil {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -803,6 +829,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	peopleService, err := people.New(peoplePorts)
 	if err != nil {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -927,8 +954,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics:    r,
 		Log:        log,
 	}
-	process, cleanup14, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
+	process, cleanup15, err := newService(ctx, parts, wiringRateLimitParts, wiringApiParts)
 	if err != nil {
+		cleanup14()
 		cleanup13()
 		cleanup12()
 		cleanup11()
@@ -945,6 +973,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup15()
 		cleanup14()
 		cleanup13()
 		cleanup12()
@@ -1013,14 +1042,17 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
+	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, clock, registerer)
 	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
 		OverLimit: overLimitCache,
+		Leases:    leases,
 	}
 	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
 	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -1033,16 +1065,18 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Metrics: registerer,
 		Log:     log,
 	}
-	ratelimitapiDecider, cleanup3, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	ratelimitapiDecider, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup4, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	wiringRuleSource, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -1052,6 +1086,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -1066,6 +1101,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	}
 	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -1088,8 +1124,9 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Tracing:    tracing,
 		Log:        log,
 	}
-	process, cleanup5, err := newRateLimitService(ctx, parts, wiringRateLimitParts)
+	process, cleanup6, err := newRateLimitService(ctx, parts, wiringRateLimitParts)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -1097,6 +1134,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	return process, func() {
+		cleanup6()
 		cleanup5()
 		cleanup4()
 		cleanup3()

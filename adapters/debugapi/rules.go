@@ -43,6 +43,9 @@ func writeRule(b *strings.Builder, r *ratelimit.Rule) {
 	if r.Limit.Burst > 0 {
 		fmt.Fprintf(b, ", burst: %d", r.Limit.Burst)
 	}
+	if r.Lease != ratelimit.LeaseDefault {
+		fmt.Fprintf(b, ", lease: %s", r.Lease)
+	}
 	if r.Name != "" {
 		fmt.Fprintf(b, ", name: %s", replaceControls(string(r.Name)))
 	}

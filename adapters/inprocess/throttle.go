@@ -3,9 +3,12 @@ package inprocess
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -46,6 +49,9 @@ type Throttle struct {
 	queues *requestQueues
 	clock  clock.Clock
 	prefix string
+	leases *lease.Leases // counts the scopes of leased; nil without any
+	leased []throttle.Scope
+	seed   maphash.Seed // of the IDs of leases
 }
 
 // NewThrottle returns a throttle on a counter store. It returns an error if a window is not a
@@ -67,15 +73,25 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 	return &Throttle{limits: limits, store: store, queues: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
 }
 
+// NewLeasedThrottle returns a throttle that is like exact, except that it counts scopes with leases: an
+// instance holds shares of the limits of hot keys, and admits tries from them without a call to the
+// store (contract L-70). l must count in the store of exact.
+func NewLeasedThrottle(exact *Throttle, l *lease.Leases, scopes ...throttle.Scope) *Throttle {
+	t := *exact
+	t.leases, t.leased, t.seed = l, scopes, maphash.MakeSeed()
+	return &t
+}
+
 // Try implements throttle.Throttle.
 func (t *Throttle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	limit, ok := t.limits[scope]
 	if !ok {
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
 	}
-	window := ratelimit.WindowAt(t.clock.Now(), limit.Window)
+	now := t.clock.Now()
+	window := ratelimit.WindowAt(now, limit.Window)
 	v := throttle.Verdict{Limit: limit.Requests, Remaining: limit.Requests, ResetAt: window.End()}
-	count, err := t.queues.countTogether(ctx, t.newHit(scope, key, window, 1))
+	count, err := t.addTry(ctx, try{scope, key, window, now}, 1)
 	if err != nil {
 		return v, err
 	}
@@ -90,17 +106,49 @@ func (t *Throttle) GiveBack(ctx context.Context, scope throttle.Scope, key strin
 		return nil
 	}
 	window := ratelimit.WindowAt(v.ResetAt.Add(-limit.Window), limit.Window)
-	_, err := addHit(ctx, t.store, t.newHit(scope, key, window, -1))
+	_, err := t.addTry(ctx, try{scope, key, window, t.clock.Now()}, -1)
 	return err
 }
 
-func (t *Throttle) newHit(scope throttle.Scope, key string, w ratelimit.Window, addend int64) counter.Hit {
+// try is a try of a key in a window.
+type try struct {
+	scope  throttle.Scope
+	key    string
+	window ratelimit.Window
+	now    time.Time
+}
+
+// addTry adds 1 or -1 to the counter of a try and returns the count after it.
+func (t *Throttle) addTry(ctx context.Context, of try, addend int64) (uint64, error) {
+	h := t.newHit(of, addend)
+	switch {
+	case slices.Contains(t.leased, of.scope):
+		after := make([]uint64, 1)
+		err := t.leases.Add(ctx, lease.Batch{
+			Hits: []counter.Hit{h}, IDs: []lease.ID{t.leaseID(of)}, After: after, Now: of.now,
+		})
+		return after[0], err
+	case addend < 0:
+		return addHit(ctx, t.store, h)
+	default:
+		return t.queues.countTogether(ctx, h)
+	}
+}
+
+// leaseID returns the ID of the counter of a key, which is the same in all windows.
+func (t *Throttle) leaseID(of try) lease.ID {
+	scope := maphash.String(t.seed, string(of.scope))
+	return lease.ID(scope*0x9E3779B97F4A7C15 ^ maphash.String(t.seed, of.key) | 1) // not 0, which is no lease
+}
+
+func (t *Throttle) newHit(of try, addend int64) counter.Hit {
+	w := of.window
 	name := ratelimit.AppendKey(make([]byte, 0, ratelimit.MaxKey), ratelimit.Counter{
 		Prefix: t.prefix, Domain: ownDomain, Window: w,
-		Entries: []ratelimit.Entry{{Key: string(scope), Value: key}},
+		Entries: []ratelimit.Entry{{Key: string(of.scope), Value: of.key}},
 	})
 	return counter.Hit{
-		Key: string(name), Addend: addend, Limit: t.limits[scope].Requests,
-		Window: w.Length, TTL: w.Length + ratelimit.ClockSkew, Left: w.End().Sub(t.clock.Now()),
+		Key: string(name), Addend: addend, Limit: t.limits[of.scope].Requests,
+		Window: w.Length, TTL: w.Length + ratelimit.ClockSkew, Left: w.End().Sub(of.now),
 	}
 }

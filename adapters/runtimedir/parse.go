@@ -238,6 +238,10 @@ func (p *parser) parseLimit(n *yaml.Node) *ruleset.Limit {
 			}
 		case "burst":
 			l.Burst = p.parseCount(name, value)
+		case "lease":
+			if lease := p.parseText(name, value); !isNull(resolveAlias(value)) {
+				l.Lease = &lease
+			}
 		}
 	})
 	return l

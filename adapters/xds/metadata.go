@@ -58,8 +58,8 @@ func ownMetadata(encoded []byte) map[string]*structpb.Value {
 	return byNamespace.GetFilterMetadata()[metadataNamespace].GetFields()
 }
 
-// addAlgorithm reads the algorithm and the burst of a limit from the metadata of its descriptor
-// (contract L-53).
+// addAlgorithm reads the algorithm, the burst and the lease of a limit from the metadata of its
+// descriptor (contract L-53, L-70).
 func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Position) {
 	own := ownMetadata(metadata)
 	if l == nil {
@@ -72,6 +72,14 @@ func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Pos
 			return
 		}
 		l.Algorithm = &ruleset.Text{Value: name.StringValue, At: at}
+	}
+	if v := own["lease"]; v != nil {
+		mode, ok := v.GetKind().(*structpb.Value_StringValue)
+		if !ok {
+			d.addFault(at, "lease in the metadata "+metadataNamespace+" must be a string")
+			return
+		}
+		l.Lease = &ruleset.Text{Value: mode.StringValue, At: at}
 	}
 	if v := own["burst"]; v != nil {
 		burst, ok := v.GetKind().(*structpb.Value_NumberValue)

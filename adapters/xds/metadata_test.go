@@ -45,7 +45,12 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 		metadata proto.Message
 		limit    ratelimit.Limit
 		fault    string
+		lease    ratelimit.LeaseMode
 	}{
+		"a lease":             {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "auto"}}), limit: plain, lease: ratelimit.LeaseAuto},
+		"no lease":            {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "off"}}), limit: plain, lease: ratelimit.LeaseOff},
+		"unknown lease":       {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "on"}}), fault: `lease "on" is not one of auto, off`},
+		"lease of a type":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": true}}), fault: "lease in the metadata dev.tollgate must be a string"},
 		"a struct":            {metadata: newStruct(t, map[string]any{"dev.tollgate": bucket, "team": "x"}), limit: want},
 		"by namespace":        {metadata: &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"dev.tollgate": newStruct(t, bucket)}}, limit: want},
 		"other metadata":      {metadata: newStruct(t, bucket), limit: plain},
@@ -68,7 +73,11 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "x"}}).Limit; got != c.limit || len(d.unknown) != 0 {
+			rule := set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "x"}})
+			if rule.Lease != c.lease {
+				t.Errorf("lease is %q, want %q", rule.Lease, c.lease)
+			}
+			if got := rule.Limit; got != c.limit || len(d.unknown) != 0 {
 				t.Errorf("the limit is %+v, want %+v; unknown fields at %v", got, c.limit, d.unknown)
 			}
 		})

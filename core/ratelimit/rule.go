@@ -19,6 +19,7 @@ type Rule struct {
 	Unlimited bool
 	Shadow    bool // an over-limit outcome is answered as OK (contract L-8)
 	Quota     bool // fails the request only together with all other quota rules
+	Lease     LeaseMode
 
 	// Hits are the statistics of the rule. They are kept over reloads as long as the path of the
 	// rule stays.

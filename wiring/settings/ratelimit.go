@@ -23,6 +23,7 @@ type RateLimit struct {
 	Shadow         bool    `env:"SHADOW_MODE" envDefault:"false" desc:"decide as usual, but return OK"`
 	QuotaMode      bool    `env:"QUOTA_MODE" envDefault:"false" desc:"put every descriptor into quota mode: a request fails only when all its quota descriptors are over their limit; a descriptor without a rule is within its quota"`
 	StopWhenOver   bool    `env:"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT" envDefault:"false" desc:"if a descriptor is over its limit, do not count the other descriptors of the request"`
+	Leases         string  `readBy:"ratelimit" env:"COUNTER_LEASES" envDefault:"off" desc:"what a rule means that does not say lease: off, or auto (an instance holds a share of the limit of a hot key, and decides its requests without the counter store); for counters on Valkey and memcached"`
 	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"maximum number of seconds that a counter is kept after the end of its window"`
 	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"answer when the counter store fails: error, open, closed, or local (count in the process); with open and local the limits of the API (AUTH_RATE_LIMIT and the others) are counted in the process, with error and closed sign-in returns 503"`
 	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"maximum number of statistics series by value"`
@@ -45,6 +46,8 @@ func (r RateLimit) Validate() error {
 		return fmt.Errorf("NEAR_LIMIT_RATIO: %v is not in the range 0 to 1", r.NearLimitRatio)
 	case r.JitterSeconds < 0:
 		return fmt.Errorf("EXPIRATION_JITTER_MAX_SECONDS: %d is negative", r.JitterSeconds)
+	case r.Leases != "auto" && r.Leases != "off":
+		return fmt.Errorf("COUNTER_LEASES: %q is neither auto nor off", r.Leases)
 	case r.MaxSeries < 0:
 		return fmt.Errorf("STATS_MAX_SERIES: %d is negative", r.MaxSeries)
 	}
@@ -73,5 +76,6 @@ func (r RateLimit) Decide() decide.Config {
 	return decide.Config{
 		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver, Quota: r.QuotaMode,
 		JitterMax: time.Duration(r.JitterSeconds) * time.Second, FailureMode: mode, MaxSeries: r.MaxSeries,
+		Leases: r.Leases == "auto",
 	}
 }

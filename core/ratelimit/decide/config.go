@@ -26,6 +26,8 @@ type Config struct {
 	// not all counters end at once (EXPIRATION_JITTER_MAX_SECONDS).
 	JitterMax   time.Duration
 	FailureMode FailureMode
+	// Leases is what a rule means that does not say lease (COUNTER_LEASES).
+	Leases bool
 	// MaxSeries is the greatest number of series by value; other hits are counted on the rule
 	// (STATS_MAX_SERIES, contract L-48).
 	MaxSeries int

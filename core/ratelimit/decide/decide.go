@@ -6,11 +6,13 @@ package decide
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -35,6 +37,8 @@ type Ports struct {
 	// OverLimit caches the counters that Counters reported over their limits; optional
 	// (LOCAL_CACHE_SIZE_IN_BYTES).
 	OverLimit counter.OverLimitCache
+	// Leases counts the hits of rules with leases in Counters; optional. Without it there are none.
+	Leases *lease.Leases
 	// Observer receives every decision; optional, and without cost when it is nil.
 	Observer Observer
 	Clock    clock.Clock
@@ -51,6 +55,7 @@ type Decider struct {
 	unknown *seriesTable
 	works   sync.Pool // of *work, for reuse by later calls
 	keys    ratelimit.HotKeyBudget
+	seed    maphash.Seed // of the IDs of leases
 }
 
 // New returns a Decider, or an error that says what is wrong with the configuration.
@@ -58,7 +63,9 @@ func New(c Config, p Ports) (*Decider, error) {
 	if err := c.validate(p); err != nil {
 		return nil, err
 	}
-	return &Decider{config: c, ports: p, series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains)}, nil
+	return &Decider{
+		config: c, ports: p, series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains), seed: maphash.MakeSeed(),
+	}, nil
 }
 
 // Stats returns the counts of the service itself. They are live: later decisions change them.
@@ -139,7 +146,7 @@ func (d *Decider) countHits(ctx context.Context, w *work) error {
 	if len(w.hits) == 0 {
 		return nil
 	}
-	err := d.addToStore(ctx, d.ports.Counters, w)
+	err := d.addWithLeases(ctx, w)
 	if err == nil {
 		d.updateOverLimitCache(w)
 		return nil

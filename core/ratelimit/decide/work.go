@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -29,8 +30,9 @@ type work struct {
 	after        []uint64
 	admits       bool // a hit is of another algorithm than a fixed window; then the store writes admitted
 	admitted     []counter.Admitted
-	keys         []byte // the keys of all hits, one after another
-	ends         []int  // where each key ends
+	keys         []byte     // the keys of all hits, one after another
+	ends         []int      // where each key ends
+	leases       []lease.ID // of the hits; empty if none has a lease
 	entries      []ratelimit.Entry
 }
 
@@ -87,7 +89,7 @@ func (d *Decider) releaseWork(w *work) {
 	clear(w.entries)
 	w.request = nil
 	w.targets, w.hits, w.after, w.admitted = w.targets[:0], w.hits[:0], w.after[:0], w.admitted[:0]
-	w.keys, w.ends, w.entries = w.keys[:0], w.ends[:0], w.entries[:0]
+	w.keys, w.ends, w.entries, w.leases = w.keys[:0], w.ends[:0], w.entries[:0], w.leases[:0]
 	d.works.Put(w)
 }
 

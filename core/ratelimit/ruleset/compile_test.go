@@ -52,6 +52,8 @@ func TestCompileRefuses(t *testing.T) {
 		"no burst":                 {ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("token_bucket"), burst(0) }), "burst must be at least 1"},
 		"algorithm with unlimited": {newDescriptor("k", "", &Limit{Algorithm: algorithm("token_bucket"), Unlimited: true}), "algorithm must not be given together"},
 		"burst with unlimited":     {newDescriptor("k", "", &Limit{Burst: burst(1), Unlimited: true}), "burst must not be given together"},
+		"lease with unlimited":     {newDescriptor("k", "", &Limit{Lease: algorithm("off"), Unlimited: true}), "lease must not be given together"},
+		"unknown lease":            {ten(func(l *Limit) { l.Lease = algorithm("on") }), `lease "on" is not one of auto, off`},
 		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
 		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
 		"empty name in replaces":   {newDescriptor("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},

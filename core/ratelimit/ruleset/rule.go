@@ -44,6 +44,7 @@ func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
 		Unlimited: d.Limit.Unlimited,
 		Shadow:    c.shadowMode(d),
 		Quota:     d.QuotaMode || c.options.QuotaMode,
+		Lease:     c.compileLease(d.Limit),
 		Metadata:  d.Metadata,
 		Name:      d.Limit.Name,
 		Replaces:  c.compileReplaces(d.Limit),
@@ -79,6 +80,9 @@ func (c *compiler) compileLimit(l *Limit) ratelimit.Limit {
 		if l.Burst != nil {
 			c.addFault(l.Burst.At, "burst must not be given together with unlimited")
 		}
+		if l.Lease != nil {
+			c.addFault(l.Lease.At, "lease must not be given together with unlimited")
+		}
 		return ratelimit.Limit{}
 	}
 	limit := ratelimit.Limit{Unit: c.compileUnit(l)}
@@ -113,6 +117,18 @@ func (c *compiler) compileAlgorithm(l *Limit, limit *ratelimit.Limit) {
 	default:
 		limit.Burst = l.Burst.Count
 	}
+}
+
+// compileLease returns whether instances may hold shares of a limit (contract L-70).
+func (c *compiler) compileLease(l *Limit) ratelimit.LeaseMode {
+	if l.Lease == nil {
+		return ratelimit.LeaseDefault
+	}
+	mode, ok := ratelimit.ParseLeaseMode(l.Lease.Value)
+	if !ok {
+		c.addFault(l.Lease.At, "lease "+quote(l.Lease.Value)+" is not one of auto, off")
+	}
+	return mode
 }
 
 // compileUnit returns the unit of a limit, or NoUnit after adding a fault.

@@ -59,6 +59,7 @@ type Limit struct {
 	Shadow    *bool // shadow_mode inside the block; optional
 	Algorithm *Text
 	Burst     *Requests
+	Lease     *Text
 }
 
 // Requests is requests_per_unit, as written.

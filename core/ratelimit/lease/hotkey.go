@@ -1,0 +1,173 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// The rates at which keys become cool (contract L-70).
+const (
+	coolBelow = 10 // decisions a second
+	coolAfter = 5 * time.Second
+)
+
+// hotKey is a key with a lease.
+type hotKey struct {
+	id ID
+
+	mutex   sync.Mutex
+	window  *window // the latest; nil before the first hit
+	removed bool
+
+	decisions float64   // since the last look at the rate
+	looked    time.Time // when that was
+	slowSince time.Time // since when the rate is below coolBelow; zero if it is not
+	local     uint64    // decisions without the store since then
+}
+
+// window is one window of a hot key.
+type window struct {
+	key  *hotKey
+	hit  counter.Hit // without an addend
+	ends time.Time
+
+	// The mutex of key protects what follows.
+	lease   ratelimit.Lease
+	flight  *flight // the call in progress, or nil
+	waiting uint64  // hits of the callers that wait for it
+}
+
+// flight is a call to the store in progress. err is set when done is closed.
+type flight struct {
+	givesBack bool // until it has ended, no hit is known to be over the limit
+	done      chan struct{}
+	err       error
+}
+
+// windowOf returns the window of a hit, which may be a new one. It returns nil if the key is not hot any
+// more, and for the hit of an earlier window or of another key with the same ID. The mutex must be held.
+func (k *hotKey) windowOf(h *counter.Hit, now time.Time) *window {
+	if k.removed {
+		return nil
+	}
+	k.decisions++
+	if k.window != nil && k.window.hit.Key == h.Key {
+		return k.window
+	}
+	ends := now.Add(h.Left)
+	next := &window{key: k, hit: *h, ends: ends}
+	next.hit.Key, next.hit.Addend = strings.Clone(h.Key), 0
+	switch {
+	case k.window == nil:
+		k.looked = now
+	case ends.After(k.window.ends):
+		next.lease = k.window.lease.Turn()
+	default:
+		return nil
+	}
+	k.window = next
+	return next
+}
+
+// count counts the hit of a batch without the store, if possible. The mutex must be held.
+func (w *window) count(b *Batch, index int) (ok bool) {
+	h := &b.Hits[index]
+	if h.Addend < 0 || w.flight != nil && w.flight.givesBack {
+		return false
+	}
+	if b.After[index], ok = w.lease.Count(uint64(h.Addend), h.Limit, b.Now); ok {
+		w.key.local++
+	}
+	return ok
+}
+
+// progress says how a hit goes on.
+type progress uint8
+
+const (
+	isCounted progress = iota
+	calls              // it needs a call of its own
+	waits              // it waits for a call in progress
+)
+
+// begin counts the hit if possible. Else it begins the call that the hit needs, or joins those who wait
+// for the call in progress.
+func (p *pending) begin(b *Batch) progress {
+	w := p.window
+	if w == nil {
+		return calls
+	}
+	w.key.mutex.Lock()
+	defer w.key.mutex.Unlock()
+	h := &b.Hits[p.index]
+	switch {
+	case w.key.removed:
+		p.window = nil
+		return calls
+	case w.count(b, p.index):
+		return isCounted
+	case w.flight != nil:
+		p.flight = w.flight
+		w.waiting += uint64(max(h.Addend, 0))
+		return waits
+	case h.Addend < 0:
+		p.call = w.lease.GiveBack(-uint64(h.Addend))
+	default:
+		p.call = w.lease.Take(ratelimit.Want{Hits: uint64(h.Addend), Waiting: w.waiting, Limit: h.Limit, Now: b.Now})
+	}
+	w.flight = &flight{givesBack: h.Addend < 0, done: make(chan struct{})}
+	return calls
+}
+
+// wait waits for the call in progress, and returns its error.
+func (p *pending) wait(ctx context.Context, b *Batch) (err error) {
+	select {
+	case <-p.flight.done:
+		err = p.flight.err
+	case <-ctx.Done():
+		err = fault.Wrap(fault.Unavailable, "the hits were not counted in time", ctx.Err())
+	}
+	w := p.window
+	w.key.mutex.Lock()
+	defer w.key.mutex.Unlock()
+	w.waiting -= uint64(max(b.Hits[p.index].Addend, 0))
+	return err
+}
+
+// settle ends a call to the store and returns the count for its caller.
+func (w *window) settle(c ratelimit.LeaseCall, after uint64, now time.Time, err error) (count uint64) {
+	w.key.mutex.Lock()
+	defer w.key.mutex.Unlock()
+	if err == nil {
+		count = w.lease.Settle(c, after, now)
+	} else {
+		w.lease.Fail(c)
+	}
+	f := w.flight
+	w.flight, f.err = nil, err
+	close(f.done)
+	return count
+}
+
+// isCool looks at the rate of the key, and reports whether it has been below coolBelow for coolAfter. The
+// mutex must be held.
+func (k *hotKey) isCool(now time.Time) bool {
+	elapsed := now.Sub(k.looked)
+	if elapsed <= 0 {
+		return false
+	}
+	slow := k.decisions < coolBelow*elapsed.Seconds()
+	if slow && k.slowSince.IsZero() {
+		k.slowSince = k.looked
+	} else if !slow {
+		k.slowSince = time.Time{}
+	}
+	k.decisions, k.looked = 0, now
+	return slow && now.Sub(k.slowSince) >= coolAfter
+}

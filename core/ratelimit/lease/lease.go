@@ -1,0 +1,219 @@
+// Package lease counts hits in the counter store and holds shares of the limits of hot keys, so that
+// their hits need no call to the store (contract L-70, L-71). It decides neither what is counted nor
+// what an exceeded limit means; decide and the limits of the API do.
+package lease
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// ID identifies a counter whatever its window, within this process. 0 means that the counter has no
+// lease. Two counters should have different IDs: of those with the same one, only one has a lease.
+type ID uint64
+
+// Batch is hits of fixed windows, all of them counted by one call.
+type Batch struct {
+	Hits []counter.Hit // with Left, which says which window is the later one
+	IDs  []ID          // of the hits; as long as Hits
+	// After receives the count after each hit, as counter.Store writes it, but without what this
+	// instance holds; as long as Hits.
+	After []uint64
+	Now   time.Time // of the decision, from which Left was computed
+}
+
+const (
+	// maxLeases is the number of places for keys with a lease. A hot key that finds no place is counted
+	// one by one.
+	maxLeases = 1 << 13
+	// places is the number of places that one key may have.
+	places = 8
+)
+
+// Leases counts hits in a store. It is safe for concurrent use.
+type Leases struct {
+	store counter.Store
+	clock clock.Clock
+	heat  heatTable
+
+	mutex  sync.Mutex // protects changes of keys
+	keys   [maxLeases]atomic.Pointer[hotKey]
+	closed atomic.Bool
+	stats  Stats
+}
+
+// Stats are counts since the start. They are live.
+type Stats struct {
+	Keys  atomic.Int64  // that are hot now
+	Hits  atomic.Uint64 // descriptors and requests that were decided without the store
+	Taken atomic.Uint64 // hits that were taken from the store as a share
+	Given atomic.Uint64 // hits of shares that were given back
+}
+
+// New returns Leases on a store. Call Run, so that shares are given back, and Close.
+func New(store counter.Store, c clock.Clock) *Leases { return &Leases{store: store, clock: c} }
+
+// Stats returns the counts.
+func (l *Leases) Stats() *Stats { return &l.stats }
+
+// pending is a hit of a batch that is not counted yet.
+type pending struct {
+	index  int
+	window *window // nil if the key has no lease
+	call   ratelimit.LeaseCall
+	flight *flight // the call of another caller that it waits for
+}
+
+// Add counts hits: those of hot keys from the shares of this instance as far as these suffice, all
+// others with one call to the store. If the store fails, so do the hits that wait for that call, with
+// the same error; the hits that a share sufficed for stay counted.
+//
+// A call that takes a share is not ended by its context, because its outcome matters to other callers.
+func (l *Leases) Add(ctx context.Context, b Batch) error {
+	var few [4]pending
+	left, leased := few[:0], false
+	for i := range b.Hits {
+		w, done := l.countHere(&b, i, left)
+		leased = leased || w != nil
+		if !done {
+			left = append(left, pending{index: i, window: w})
+		}
+	}
+	switch {
+	case len(left) == 0:
+		return nil
+	case !leased:
+		return l.store.Add(ctx, b.Hits, b.After)
+	case ctx.Err() != nil:
+		return fault.Wrap(fault.Unavailable, "the caller gave up", ctx.Err())
+	}
+	return l.addPending(ctx, &b, left)
+}
+
+// addPending counts hits with the store. In each round, one call counts the hits that need not wait for
+// a call of another caller. No round waits before its own call has ended, so callers cannot wait for
+// each other in a circle.
+func (l *Leases) addPending(ctx context.Context, b *Batch, left []pending) error {
+	for len(left) > 0 {
+		var own, waiting []pending
+		for _, p := range left {
+			switch p.begin(b) {
+			case calls:
+				own = append(own, p)
+			case waits:
+				waiting = append(waiting, p)
+			case isCounted:
+			}
+		}
+		err := l.send(ctx, b, own)
+		for i := range waiting {
+			if failed := waiting[i].wait(ctx, b); err == nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			return err
+		}
+		left = waiting
+	}
+	return nil
+}
+
+// send counts hits with one call to the store.
+func (l *Leases) send(ctx context.Context, b *Batch, own []pending) error {
+	if len(own) == 0 {
+		return nil
+	}
+	hits, after := make([]counter.Hit, len(own)), make([]uint64, len(own))
+	for i, p := range own {
+		hits[i] = b.Hits[p.index]
+		if p.window != nil {
+			hits[i].Addend = p.call.Addend
+			l.stats.Taken.Add(p.call.Share())
+		}
+	}
+	err := l.store.Add(context.WithoutCancel(ctx), hits, after)
+	for i, p := range own {
+		b.After[p.index] = after[i]
+		if p.window != nil {
+			b.After[p.index] = p.window.settle(p.call, after[i], l.clock.Now(), err)
+		}
+	}
+	return err
+}
+
+// countHere counts a hit from the share of this instance, and reports whether that was possible. It
+// returns the window of the hit, which is nil if its key has no lease. earlier are the hits of the batch
+// that are not counted yet: hits of one key are counted in order.
+func (l *Leases) countHere(b *Batch, index int, earlier []pending) (w *window, ok bool) {
+	id, h := b.IDs[index], &b.Hits[index]
+	for _, p := range earlier {
+		if p.window != nil && b.Hits[p.index].Key == h.Key {
+			return p.window, false
+		}
+	}
+	if id == 0 || l.closed.Load() {
+		return nil, false
+	}
+	k := l.findKey(id)
+	if k == nil {
+		if h.Addend < 0 || !l.heat.isHot(id, b.Now) {
+			return nil, false
+		}
+		if k = l.addKey(id); k == nil {
+			return nil, false
+		}
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if w = k.windowOf(h, b.Now); w != nil {
+		ok = w.count(b, index)
+	}
+	return w, ok
+}
+
+// findKey returns a hot key, or nil.
+func (l *Leases) findKey(id ID) *hotKey {
+	for i := range ID(places) {
+		if k := l.keys[(id+i)%maxLeases].Load(); k != nil && k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// addKey returns the hot key that has the ID from now on, or nil if there is no place for it.
+func (l *Leases) addKey(id ID) *hotKey {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if k := l.findKey(id); k != nil {
+		return k
+	}
+	for i := range ID(places) {
+		if place := &l.keys[(id+i)%maxLeases]; !l.closed.Load() && place.Load() == nil {
+			k := &hotKey{id: id}
+			place.Store(k)
+			l.stats.Keys.Add(1)
+			return k
+		}
+	}
+	return nil
+}
+
+// removeKey frees the place of a key.
+func (l *Leases) removeKey(k *hotKey) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for i := range ID(places) {
+		if l.keys[(k.id+i)%maxLeases].CompareAndSwap(k, nil) {
+			l.stats.Keys.Add(-1)
+		}
+	}
+}
