@@ -35,7 +35,7 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test check lint generate build screenshots bench fuzz vuln
+.PHONY: help run test check lint generate build screenshots plots bench fuzz vuln
 .PHONY: check-format check-vet check-generated check-tidy tool-lint tools-protobuf
 
 help: ## list the targets
@@ -71,6 +71,9 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots
 	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -count=1 -run '^TestPages$$' ./test/acceptance/consolebrowser
+
+plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
+	go run ./test/plots
 
 bench: ## measure the service under load
 	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)

@@ -49,14 +49,6 @@ type HTTPConfig struct {
 	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the rate limit HTTP listener; further connections get 503 and are closed"`
 }
 
-// HeaderConfig holds the settings of the response headers.
-type HeaderConfig struct {
-	Enabled   bool   `env:"LIMIT_RESPONSE_HEADERS_ENABLED" envDefault:"false" desc:"add headers with limit, remaining hits and seconds until reset to responses"`
-	Limit     string `env:"LIMIT_LIMIT_HEADER" envDefault:"RateLimit-Limit" desc:"name of the header with the limit"`
-	Remaining string `env:"LIMIT_REMAINING_HEADER" envDefault:"RateLimit-Remaining" desc:"name of the header with the remaining hits"`
-	Reset     string `env:"LIMIT_RESET_HEADER" envDefault:"RateLimit-Reset" desc:"name of the header with the seconds until reset"`
-}
-
 // HealthConfig defines how health depends on the rate limit configuration.
 type HealthConfig struct {
 	ForceStart    bool `env:"FORCE_START_WITHOUT_INITIAL_CONFIG" envDefault:"false" desc:"be healthy even before a first rate limit configuration is in force"`
@@ -72,9 +64,7 @@ func (c Config) Validate() error {
 		checkPositive("RATELIMIT_HTTP_MAX_CONNECTIONS", c.HTTP.MaxConnections),
 		checkDuration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
 		checkDuration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
-		checkHeaderName("LIMIT_LIMIT_HEADER", c.Headers.Limit),
-		checkHeaderName("LIMIT_REMAINING_HEADER", c.Headers.Remaining),
-		checkHeaderName("LIMIT_RESET_HEADER", c.Headers.Reset),
+		c.Headers.validate(),
 		c.TLS.validate(),
 	)
 }

@@ -1,7 +1,6 @@
 package ratelimitapi
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -186,22 +185,3 @@ func limitName(s *ratelimit.Status) string {
 }
 
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
-
-type headerField struct{ name, value string }
-
-// fields returns the headers of a decision: those of the descriptor closest to its limit, with
-// plain numbers (contract L-28). It returns nil when no descriptor has a limit.
-func (c HeaderConfig) fields(d *ratelimit.Decision) []headerField {
-	if !c.Enabled {
-		return nil
-	}
-	s := d.Closest()
-	if s == nil {
-		return nil
-	}
-	return []headerField{
-		{c.Limit, strconv.FormatUint(uint64(s.Limit.RequestsPerUnit), 10)},
-		{c.Remaining, strconv.FormatUint(uint64(s.Remaining), 10)},
-		{c.Reset, strconv.FormatInt(wholeSeconds(s.UntilReset), 10)},
-	}
-}

@@ -140,7 +140,7 @@ func normalizeError(err error) string {
 }
 
 func (w *httpHandler) writeDecision(c *fasthttp.RequestCtx, m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) {
-	headers := w.service.headers.fields(d)
+	headers := w.service.headers.fields(m, d)
 	var memory [512]byte
 	body, err := appendJSON(memory[:0], d, headers, w.service.newMetadata(m, d))
 	if err != nil {

@@ -96,7 +96,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendHeaders appends headers. Their names and numeric values need no escaping.
+// appendHeaders appends headers. Their names need no escaping.
 func appendHeaders(dst []byte, headers []headerField) []byte {
 	dst = append(dst, `,"responseHeadersToAdd":[`...)
 	for i, h := range headers {
@@ -105,9 +105,9 @@ func appendHeaders(dst []byte, headers []headerField) []byte {
 		}
 		dst = append(dst, `{"key":"`...)
 		dst = append(dst, h.name...)
-		dst = append(dst, `","value":"`...)
-		dst = append(dst, h.value...)
-		dst = append(dst, `"}`...)
+		dst = append(dst, `","value":`...)
+		dst = appendString(dst, h.value)
+		dst = append(dst, '}')
 	}
 	return append(dst, ']')
 }

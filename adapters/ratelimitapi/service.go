@@ -69,7 +69,7 @@ func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitR
 		r := s.logRefusal(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
-	answer := newResponse(&d, s.headers.fields(&d))
+	answer := newResponse(&d, s.headers.fields(m, &d))
 	if answer.DynamicMetadata, err = metadataToStruct(s.newMetadata(m, &d)); err != nil {
 		r := s.logRefusal(s.grpcLog(ctx), err)
 		return nil, grpcstatus.Error(r.grpc, r.message)

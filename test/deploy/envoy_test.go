@@ -22,41 +22,54 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TestEnvoy parses Envoy's configuration into Envoy's own messages, which reject unknown fields,
-// and validates all values, also those in extensions.
+// toolCalls is the folder of the example that limits tool calls, relative to the deploy folder.
+var toolCalls = []string{"..", "docs", "examples", "tool-calls"}
+
+// TestEnvoy parses configurations of Envoy into its own messages, which reject unknown fields, and
+// validates all values, also those in extensions.
 func TestEnvoy(t *testing.T) {
-	var tree any
-	if err := yaml.Unmarshal([]byte(readDeployFile(t, "envoy", "envoy.yaml")), &tree); err != nil {
+	for name, path := range map[string][]string{"deploy": {"envoy"}, "tool calls": toolCalls} {
+		t.Run(name, func(t *testing.T) {
+			tree, config := readEnvoy(t, append(path, "envoy.yaml")...)
+			checkMessage(t, config)
+			var clusters []string
+			for _, c := range config.GetStaticResources().GetClusters() {
+				clusters = append(clusters, c.GetName())
+			}
+			for _, word := range findValues(tree, "cluster", "cluster_name") {
+				if !slices.Contains(clusters, word) {
+					t.Errorf("the cluster %s is not defined; the clusters are %v", word, clusters)
+				}
+			}
+			all := knownSettings(t)
+			for key, setting := range map[string]string{"issuer": "TOKEN_ISSUER", "audiences": "TOKEN_AUDIENCE"} {
+				if got := findValues(tree, key); !slices.Equal(got, []string{all[setting].Default}) {
+					t.Errorf("%s is %v, want the default of %s", key, got, setting)
+				}
+			}
+			checkDrain(t, config)
+			if sets := findValues(tree, "uri"); len(sets) != 1 || !strings.HasSuffix(sets[0], "/.well-known/jwks.json") {
+				t.Errorf("keys are fetched from %v, want /.well-known/jwks.json", sets)
+			}
+		})
+	}
+}
+
+// readEnvoy reads a configuration of Envoy as a tree and as its own message.
+func readEnvoy(t *testing.T, path ...string) (tree any, config *bootstrap.Bootstrap) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(readDeployFile(t, path...)), &tree); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config bootstrap.Bootstrap
-	if err := protojson.Unmarshal(text, &config); err != nil {
+	config = &bootstrap.Bootstrap{}
+	if err := protojson.Unmarshal(text, config); err != nil {
 		t.Fatal(err)
 	}
-	checkMessage(t, &config)
-	var clusters []string
-	for _, c := range config.GetStaticResources().GetClusters() {
-		clusters = append(clusters, c.GetName())
-	}
-	for _, word := range findValues(tree, "cluster", "cluster_name") {
-		if !slices.Contains(clusters, word) {
-			t.Errorf("the cluster %s is not defined; the clusters are %v", word, clusters)
-		}
-	}
-	all := knownSettings(t)
-	for key, setting := range map[string]string{"issuer": "TOKEN_ISSUER", "audiences": "TOKEN_AUDIENCE"} {
-		if got := findValues(tree, key); !slices.Equal(got, []string{all[setting].Default}) {
-			t.Errorf("%s is %v, want the default of %s", key, got, setting)
-		}
-	}
-	checkDrain(t, &config)
-	if !strings.Contains(string(text), "/.well-known/jwks.json") {
-		t.Error("no key set is fetched from /.well-known/jwks.json")
-	}
+	return tree, config
 }
 
 // checkDrain checks that Envoy marks a draining instance as unhealthy before the instance closes

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,44 @@ func TestRateLimitHeaders(t *testing.T) {
 	h := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusTooManyRequests).Header
 	if h.Get("X-Most") != "0" || h.Get("X-Left") != "0" || h.Get("X-Again") == "" {
 		t.Errorf("headers %v", h)
+	}
+}
+
+// TestDraftHeaders tests the headers of the IETF draft over both transports (contract L-65).
+func TestDraftHeaders(t *testing.T) {
+	e := newRulesEnvironment(t, `domain: d
+descriptors:
+  - {key: named, rate_limit: {unit: year, requests_per_unit: 100, name: plan}}
+  - {key: tried, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 1}}
+  - {key: free, rate_limit: {unlimited: true}}
+  - key: tool
+    value: read*
+    descriptors:
+      - {key: user, rate_limit: {unit: minute, requests_per_unit: 60, algorithm: token_bucket, burst: 20}}
+`)
+	wanted := map[string]string{
+		"RateLimit-Policy": `^"plan";q=100;w=31536000, "tool=read\*,user";q=60;w=60$`,
+		"RateLimit":        `^"plan";r=99;t=[1-9][0-9]*, "tool=read\*,user";r=19;t=1$`,
+	}
+	for form, legacy := range map[string]int{"draft": 0, "both": 3} {
+		s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_RESPONSE_HEADERS="+form)
+		for transport, ask := range newTransports(s) {
+			user := form + transport
+			r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "tried=x", "named="+user, "free=x", "other=x", "tool=read_file,user="+user).ask})
+			if len(r.ResponseHeadersToAdd) != legacy+2 {
+				t.Errorf("%s, %s: headers %v", form, transport, r.ResponseHeadersToAdd)
+			}
+			for _, h := range r.ResponseHeadersToAdd[legacy:] {
+				if want, known := wanted[h.Key]; !known || !regexp.MustCompile(want).MatchString(h.Value) {
+					t.Errorf("%s, %s: %s is %s, want %s", form, transport, h.Key, h.Value, wanted[h.Key])
+				}
+			}
+		}
+		const body = `{"domain": "d", "descriptors": [{"entries": [{"key": "named", "value": "x"}]}]}`
+		h := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusOK).Header
+		if h.Get("RateLimit-Policy") != `"plan";q=100;w=31536000` || (h.Get("RateLimit-Limit") != "") != (legacy > 0) {
+			t.Errorf("%s: headers of /json: %v", form, h)
+		}
 	}
 }
 
