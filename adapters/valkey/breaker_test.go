@@ -1,9 +1,6 @@
 package valkey
 
-import (
-	"fmt"
-	"testing"
-)
+import "testing"
 
 func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 	var b breaker
@@ -33,19 +30,5 @@ func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 	}
 	if !b.closeIfOpen() || b.isOpen() || b.closeIfOpen() {
 		t.Error("closeIfOpen did not report exactly one change")
-	}
-}
-
-func TestKnownKeysAreNotConfused(t *testing.T) {
-	s := newKnownKeys()
-	for i := range 2 * knownKeySlots {
-		key := fmt.Sprint(i)
-		if s.contains(key) {
-			t.Fatalf("%q was never remembered", key)
-		}
-		s.remember(key)
-		if !s.contains(key) {
-			t.Fatalf("%q was remembered a moment ago", key)
-		}
 	}
 }

@@ -68,7 +68,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &managedClient{callTimeout: cfg.Timeout, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
+	m := &managedClient{deadlines: deadlines{timeout: cfg.Timeout}, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
 	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}

@@ -40,7 +40,7 @@ const maxCalls = 1024
 // and updates the list of cluster nodes.
 type managedClient struct {
 	newClient     func() (valkey.Client, error)
-	callTimeout   time.Duration
+	deadlines     deadlines     // of calls
 	dialTimeout   time.Duration // of connecting, and of a probe, which may have to connect
 	probeWhenIdle bool          // also probe the store while there are no calls, so that a failure is known
 	log           *logrus.Entry
@@ -194,9 +194,7 @@ func (m *managedClient) call(ctx context.Context, at route, fn func(context.Cont
 	if at.node.breaker.isOpen() {
 		return storeUnavailable(errBreakerOpen)
 	}
-	bounded, cancel := context.WithTimeout(ctx, m.callTimeout)
-	defer cancel()
-	err := m.callWithRetries(bounded, at, fn)
+	err := m.callWithRetries(m.deadlines.bound(ctx), at, fn)
 	if err == nil {
 		at.node.breaker.recordAnswer()
 		return nil
