@@ -170,11 +170,11 @@ func TestStatistics(t *testing.T) {
 	b.loadRules(t)
 	_ = b.rules.Apply([]ruleset.Source{{}}) // increments the number of refused configurations
 	for r := range b.rules.Current().Rules() {
-		r.Hits.Total.Add(7)
+		r.Hits.Refused.Add(7)
 		r.Hits.Over.Add(2)
 	}
 	same := &ratelimit.Hits{}
-	same.Total.Add(3)
+	same.Refused.Add(3)
 	b.decisions.series = []*decide.Series{
 		{Domain: "shop", Path: "user_a:b", Levels: []string{"user_a:b"}, Hits: same},
 		{Domain: "shop", Path: "user_\xff", Levels: []string{"user_\xff"}, Hits: &ratelimit.Hits{}},

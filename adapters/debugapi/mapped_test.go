@@ -40,7 +40,7 @@ func (v *fakeStatistics) setSeries(from, n int) {
 	for i := range n {
 		name := "user_" + strconv.Itoa(from+i)
 		series := &decide.Series{Domain: "shop", Path: name, Levels: []string{name}, Hits: &ratelimit.Hits{}}
-		series.Hits.Total.Add(1)
+		series.Hits.Refused.Add(1)
 		v.series = append(v.series, series)
 	}
 }
@@ -97,7 +97,7 @@ func TestTimeToLive(t *testing.T) {
 	if got := m.countMetrics(); got != 3 {
 		t.Errorf("%d metrics are shown, want 3", got)
 	}
-	v.series[0].Hits.Total.Add(1)
+	v.series[0].Hits.Refused.Add(1)
 	now = now.Add(time.Minute)
 	if got := m.countMetrics(); got != 3 {
 		t.Errorf("a minute later %d metrics are shown, want 3", got)
@@ -122,7 +122,7 @@ func BenchmarkMapped(b *testing.B) {
 			v.setSeries(0, 10_000)
 			for b.Loop() {
 				for _, series := range v.series {
-					series.Hits.Total.Add(1)
+					series.Hits.Refused.Add(1)
 				}
 				m.countMetrics()
 			}

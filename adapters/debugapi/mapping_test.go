@@ -22,7 +22,7 @@ func openMapped(t *testing.T, mapping string) *fixture {
 // newSeries returns a series with one level and the given numbers of hits.
 func newSeries(domain ratelimit.Domain, path string, total, over uint64) *decide.Series {
 	one := &decide.Series{Domain: domain, Path: path, Levels: []string{path}, Hits: &ratelimit.Hits{}}
-	one.Hits.Total.Add(total)
+	one.Hits.Refused.Add(total)
 	one.Hits.Over.Add(over)
 	return one
 }

@@ -46,7 +46,6 @@ type ThrottleConfig struct {
 type Throttle struct {
 	limits map[throttle.Scope]Limit
 	store  counter.Store
-	queues *requestQueues
 	clock  clock.Clock
 	prefix string
 	leases *lease.Leases // counts the scopes of leased; nil without any
@@ -70,7 +69,7 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 		}
 		limits[scope] = limit
 	}
-	return &Throttle{limits: limits, store: store, queues: newRequestQueues(store), clock: c, prefix: cfg.Prefix}, nil
+	return &Throttle{limits: limits, store: store, clock: c, prefix: cfg.Prefix}, nil
 }
 
 // NewLeasedThrottle returns a throttle that is like exact, except that it counts scopes with leases: an
@@ -121,18 +120,21 @@ type try struct {
 // addTry adds 1 or -1 to the counter of a try and returns the count after it.
 func (t *Throttle) addTry(ctx context.Context, of try, addend int64) (uint64, error) {
 	h := t.newHit(of, addend)
-	switch {
-	case slices.Contains(t.leased, of.scope):
-		after := make([]uint64, 1)
-		err := t.leases.Add(ctx, lease.Batch{
-			Hits: []counter.Hit{h}, IDs: []lease.ID{t.leaseID(of)}, After: after, Now: of.now,
-		})
-		return after[0], err
-	case addend < 0:
+	if !slices.Contains(t.leased, of.scope) {
 		return addHit(ctx, t.store, h)
-	default:
-		return t.queues.countTogether(ctx, h)
 	}
+	after := make([]uint64, 1)
+	err := t.leases.Add(ctx, lease.Batch{
+		Hits: []counter.Hit{h}, IDs: []lease.ID{t.leaseID(of)}, After: after, Now: of.now,
+	})
+	return after[0], err
+}
+
+// addHit counts one hit in a store and returns the new count.
+func addHit(ctx context.Context, store counter.Store, h counter.Hit) (uint64, error) {
+	after := make([]uint64, 1)
+	err := store.Add(ctx, []counter.Hit{h}, after)
+	return after[0], err
 }
 
 // leaseID returns the ID of the counter of a key, which is the same in all windows.

@@ -11,6 +11,10 @@
 // maintained client libraries do not offer this: the best known one needs two round trips for a new
 // counter, has no context parameter, and opens a connection for each call beyond its idle ones.
 //
+// While a command for a key is in progress, further calls with one hit of this key wait, and the next
+// command counts their hits together. Each call gets its own count. A call that gives up while it waits
+// is counted.
+//
 // # Nodes
 //
 // A key belongs to one node, which depends only on the key and the set of node names (rendezvous
@@ -45,6 +49,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -55,6 +60,7 @@ type Client struct {
 	timeout   time.Duration
 	pipelines sync.Pool // of *call
 	keyLocks  *keyLocks
+	merged    *merge.Adder[time.Duration]
 }
 
 // Open returns a client and a function that closes it. An unreachable node, or an SRV record that
@@ -79,6 +85,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 		return openNode(name, cfg.MaxIdleConns, cfg.Timeout, connect, log)
 	})
 	c := &Client{ring: r, timeout: cfg.Timeout, keyLocks: newKeyLocks(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
+	c.merged = merge.New(cfg.Timeout, c.addSum)
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
 		r.setNodes(names)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -14,7 +16,33 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if err := validateHits(hits, after); err != nil {
 		return err
 	}
+	if len(hits) == 1 && hits[0].Addend > 0 {
+		return c.addMerged(ctx, hits, after)
+	}
 	return c.addBatch(ctx, batch{hits, after}, time.Now().Add(c.timeout))
+}
+
+// addMerged counts one hit, together with other hits of its key that are in progress.
+func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	h := &hits[0]
+	ticket := c.merged.Begin(h.Key, h.TTL, h.Addend)
+	if !ticket.Waits() {
+		err := c.addBatch(ctx, batch{hits, after}, time.Now().Add(c.timeout))
+		c.merged.End(ctx, ticket)
+		return err
+	}
+	var err error
+	if after[0], err = ticket.Wait(ctx); err != nil && !fault.Is(err, fault.Unavailable) {
+		err = storeUnavailable(err) // the caller gave up, or the time is over
+	}
+	return err
+}
+
+// addSum counts the hits of several callers on one key.
+func (c *Client) addSum(ctx context.Context, s merge.Sum[time.Duration]) (uint64, error) {
+	b := batch{[]counter.Hit{{Key: s.Key, Addend: s.N, TTL: s.Counter}}, make([]uint64, 1)}
+	err := c.addBatch(ctx, b, time.Now().Add(c.timeout))
+	return b.after[0], err
 }
 
 // AddUnlessOver implements counter.Store. The package documentation describes what it does not

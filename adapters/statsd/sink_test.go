@@ -168,7 +168,7 @@ func TestDifferences(t *testing.T) {
 	hits := counts.series[0].Hits
 	const name = "ratelimit.service.rate_limit.shop.user_ada.total_hits"
 	for _, by := range []uint64{3, 1, 7} {
-		hits.Total.Add(by)
+		hits.Refused.Add(by)
 		d.awaitSum(t, name, int(by))
 	}
 	stop()
@@ -191,7 +191,7 @@ func TestAddresses(t *testing.T) {
 		}
 		_ = probe.Close()
 		d, counts := listenUDP(t, address), newTestCounts("k")
-		counts.series[0].Hits.Total.Add(1)
+		counts.series[0].Hits.Refused.Add(1)
 		c := d.daemonConfig()
 		c.Host = host
 		startSink(t, openSink(t, c, counts))()
@@ -336,7 +336,7 @@ func TestSampledResponseTimes(t *testing.T) {
 func TestNamesTooLong(t *testing.T) {
 	d, counts := newDaemon(t), newTestCounts(strings.Repeat("x", maxPacket), "y", strings.Repeat("z", maxPacket))
 	for _, s := range counts.series {
-		s.Hits.Total.Add(1)
+		s.Hits.Refused.Add(1)
 	}
 	log, logged := test.NewNullLogger()
 	s, err := statsd.ToDaemon(d.daemonConfig(), counts.NewChanges(), logrus.NewEntry(log))
@@ -375,7 +375,7 @@ func TestDaemonStartsLater(t *testing.T) {
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	counts.series[0].Hits.Total.Add(1)
+	counts.series[0].Hits.Refused.Add(1)
 	if _, _, err := conn.ReadFrom(make([]byte, maxPacket)); err != nil {
 		t.Error(err)
 	}
@@ -386,7 +386,7 @@ func TestDaemonStartsLater(t *testing.T) {
 
 func TestToWriter(t *testing.T) {
 	counts := newTestCounts("k")
-	counts.series[0].Hits.Total.Add(4)
+	counts.series[0].Hits.Refused.Add(4)
 	counts.RecordCall(time.Second)
 	var out bytes.Buffer
 	c := statsd.Config{FlushInterval: time.Minute, Tagged: true, ExtraTags: []string{"zone:eu"}}

@@ -44,7 +44,7 @@ func newTestSeries(paths ...string) *testSeries {
 
 func (c *testSeries) hit(by uint64) {
 	for _, s := range c.series {
-		s.Hits.Total.Add(by)
+		s.Hits.Refused.Add(by)
 	}
 }
 

@@ -11,6 +11,10 @@
 // disappeared (evicted, flushed, lost in a failover), INCRBY returns the addend alone, and the
 // client sets the expiry again.
 //
+// While a command for a key is in progress, further calls with one hit of this key wait, and the next
+// command counts their hits together. Each call gets its own count. A call that gives up while it waits
+// is counted.
+//
 // # Failures of the store
 //
 // Every call ends within KVSTORE_TIMEOUT. After five consecutive calls without an answer, calls
@@ -39,6 +43,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -49,6 +54,7 @@ type Client struct {
 	known         *knownKeys
 	pipelineLimit int // commands in one pipeline; 0 = no limit
 	script        *valkey.Lua
+	merged        *merge.Adder[life]
 }
 
 // Open returns a client and a function that closes it. An unreachable store is not an error: calls
@@ -62,10 +68,12 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &managedClient{callTimeout: cfg.Timeout, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
+	m := &managedClient{deadlines: deadlines{timeout: cfg.Timeout}, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
-	return &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}, end, nil
+	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}
+	c.merged = merge.New(cfg.Timeout, c.addSum)
+	return c, end, nil
 }
 
 // connectWithFallback returns a connected client. Some proxies refuse the HELLO command, or close

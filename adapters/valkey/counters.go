@@ -11,6 +11,8 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -22,6 +24,9 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if len(hits) == 0 {
 		return nil
 	}
+	if len(hits) == 1 && hits[0].Addend > 0 {
+		return c.addMerged(ctx, hits, after)
+	}
 	if n := c.store.findCommonNode(hits); n != nil {
 		return c.addOnNode(ctx, n, hits, after)
 	}
@@ -30,9 +35,44 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	})
 }
 
+// addMerged counts one hit, together with other hits of its key that are in progress.
+func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	h := &hits[0]
+	ticket := c.merged.Begin(h.Key, life{h.Window, h.TTL}, h.Addend)
+	if !ticket.Waits() {
+		at := newRoute(c.store.findNode(h.Key), hits)
+		at.ticket = ticket
+		err := c.addOnRoute(ctx, at, hits, after)
+		c.merged.End(ctx, ticket)
+		return err
+	}
+	var err error
+	if after[0], err = ticket.Wait(ctx); err != nil && !fault.Is(err, fault.Unavailable) {
+		err = storeUnavailable(err) // the caller gave up, or the time is over
+	}
+	return err
+}
+
+// life is how long a counter counts, and how long the store keeps it.
+type life struct{ window, ttl time.Duration }
+
+// addSum counts the hits of several callers on one key.
+func (c *Client) addSum(ctx context.Context, s merge.Sum[life]) (uint64, error) {
+	hits := []counter.Hit{{Key: s.Key, Addend: s.N, Window: s.Counter.window, TTL: s.Counter.ttl}}
+	after := make([]uint64, 1)
+	at := newRoute(c.store.findNode(s.Key), hits)
+	at.callers = s.Callers
+	err := c.addOnRoute(ctx, at, hits, after)
+	return after[0], err
+}
+
 // addOnNode counts hits whose keys are all on node n.
 func (c *Client) addOnNode(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.store.call(ctx, newRoute(n, hits), func(ctx context.Context, client valkey.Client) error {
+	return c.addOnRoute(ctx, newRoute(n, hits), hits, after)
+}
+
+func (c *Client) addOnRoute(ctx context.Context, at route, hits []counter.Hit, after []uint64) error {
+	return c.store.call(ctx, at, func(ctx context.Context, client valkey.Client) error {
 		if len(hits) == 1 && hits[0].Addend > 0 && c.known.contains(hits[0].Key) {
 			result := client.Do(ctx, newCountCommand(client.B(), &hits[0]))
 			return c.storeCounts(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})

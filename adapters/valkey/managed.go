@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -39,7 +40,7 @@ const maxCalls = 1024
 // and updates the list of cluster nodes.
 type managedClient struct {
 	newClient     func() (valkey.Client, error)
-	callTimeout   time.Duration
+	deadlines     deadlines     // of calls
 	dialTimeout   time.Duration // of connecting, and of a probe, which may have to connect
 	probeWhenIdle bool          // also probe the store while there are no calls, so that a failure is known
 	log           *logrus.Entry
@@ -161,7 +162,13 @@ type route struct {
 	key            string
 	noRetry        bool // do not repeat the call if it may have been executed
 	noPartialRetry bool // nor if a part of it may have been
+
+	callers int                // on whose behalf the call is made; 0 means 1
+	ticket  merge.Ticket[life] // of the call, for which others may wait
 }
+
+// waiting returns the number of callers that get no answer if the call gets none.
+func (r *route) waiting() int { return max(r.callers, 1) + r.ticket.Waiting() }
 
 // newRoute returns the route of hits on one node. A call that subtracts hits must not be executed
 // twice, because then more requests than the limit would get through.
@@ -187,9 +194,7 @@ func (m *managedClient) call(ctx context.Context, at route, fn func(context.Cont
 	if at.node.breaker.isOpen() {
 		return storeUnavailable(errBreakerOpen)
 	}
-	bounded, cancel := context.WithTimeout(ctx, m.callTimeout)
-	defer cancel()
-	err := m.callWithRetries(bounded, at, fn)
+	err := m.callWithRetries(m.deadlines.bound(ctx), at, fn)
 	if err == nil {
 		at.node.breaker.recordAnswer()
 		return nil
@@ -242,7 +247,7 @@ func (m *managedClient) recordFailure(ctx context.Context, at route, err error) 
 	}
 	key := strings.Clone(at.key) // the caller may reuse the memory of at.key
 	at.node.failedKey.Store(&key)
-	if at.node.breaker.recordNoAnswer() {
+	if at.node.breaker.recordNoAnswer(at.waiting()) {
 		m.log.WithError(err).Warn("the counter store does not answer; calls fail at once until it answers again")
 		m.wakeUp()
 	}

@@ -19,23 +19,63 @@ const clusterSlots = 1 << 14
 // node covers all keys.
 type node struct {
 	breaker   breaker
-	calls     chan struct{}          // one element for each call in progress
+	calls     atomic.Int64           // in progress
+	waiting   atomic.Int64           // calls that wait for room
+	freed     chan struct{}          // wakes one that waits
 	failedKey atomic.Pointer[string] // a key of a call without an answer, for probes
 }
 
-func newNode() *node { return &node{calls: make(chan struct{}, maxCalls)} }
+func newNode() *node { return &node{freed: make(chan struct{}, 1)} }
 
-// acquire waits until the node has room for another call. The caller must call release.
+// acquire waits until the node has room for another call. The caller must call release. It takes no lock
+// unless it waits.
 func (n *node) acquire(ctx context.Context) error {
-	select {
-	case n.calls <- struct{}{}:
+	if n.tryAcquire() {
 		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for earlier calls to the counter store: %w", ctx.Err())
+	}
+	n.waiting.Add(1)
+	defer n.waiting.Add(-1)
+	for !n.tryAcquire() {
+		select {
+		case <-n.freed:
+		case <-ctx.Done():
+			n.wakeNext() // it may have been woken
+			return fmt.Errorf("wait for earlier calls to the counter store: %w", ctx.Err())
+		}
+	}
+	n.wakeNext() // there may be more room
+	return nil
+}
+
+// tryAcquire reports whether there was room for a call.
+func (n *node) tryAcquire() bool {
+	for {
+		calls := n.calls.Load()
+		if calls >= maxCalls {
+			return false
+		}
+		if n.calls.CompareAndSwap(calls, calls+1) {
+			return true
+		}
 	}
 }
 
-func (n *node) release() { <-n.calls }
+// release ends a call.
+func (n *node) release() {
+	n.calls.Add(-1)
+	n.wakeNext()
+}
+
+// wakeNext wakes a call that waits, if there is one.
+func (n *node) wakeNext() {
+	if n.waiting.Load() == 0 {
+		return
+	}
+	select {
+	case n.freed <- struct{}{}:
+	default: // one is being woken
+	}
+}
 
 // clusterNodes lists the nodes of a cluster. It may be out of date, which does little harm:
 // valkey-go finds the right node by itself, so until the next update only the breaker of the wrong
@@ -51,8 +91,7 @@ func (m *managedClient) findNode(key string) *node {
 	if c == nil {
 		return m.defaultNode
 	}
-	command := (*m.current.Load()).B().Get().Key(key).Build()
-	if n := c.bySlot[command.Slot()%clusterSlots]; n != nil {
+	if n := c.bySlot[slotOf(key)]; n != nil {
 		return n
 	}
 	return m.defaultNode

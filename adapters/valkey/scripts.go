@@ -110,11 +110,10 @@ func (c *Client) runAddUnlessOver(ctx context.Context, client valkey.Client, hit
 
 // groupBySlot returns the indices of the hits of each cluster slot.
 func (c *Client) groupBySlot(hits []counter.Hit) map[uint16][]int {
-	client := *c.store.current.Load()
 	groups := make(map[uint16][]int)
 	for i := range hits {
-		command := client.B().Get().Key(hits[i].Key).Build()
-		groups[command.Slot()] = append(groups[command.Slot()], i)
+		slot := slotOf(hits[i].Key)
+		groups[slot] = append(groups[slot], i)
 	}
 	return groups
 }

@@ -70,7 +70,7 @@ func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.En
 	options.CacheSizeEachConn = sessionCacheBytes
 	options.MaxFlushDelay = 0      // KVSTORE_PIPELINE_WINDOW is for counters; these calls cannot wait that long
 	options.PipelineMultiplex = -1 // one connection, so that invalidations arrive in order
-	m := &managedClient{callTimeout: min(cfg.Timeout, sessionTimeout), dialTimeout: cfg.Timeout, log: log}
+	m := &managedClient{deadlines: deadlines{timeout: min(cfg.Timeout, sessionTimeout)}, dialTimeout: cfg.Timeout, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithCaching(options) }
 	end := openManagedClient(ctx, m)
 	return &Sessions{store: m, clock: c, putScript: valkey.NewLuaScript(putSource)}, end, nil

@@ -28,7 +28,7 @@ func TestEndOfAnotherCallIsNotMine(t *testing.T) {
 		"a hit may be subtracted twice": {[]counter.Hit{{Key: "a", Addend: -1}, {Key: "b", Addend: -1}}, []error{context.Canceled}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &managedClient{callTimeout: time.Minute}
+			m := &managedClient{deadlines: deadlines{timeout: time.Minute}}
 			m.current.Store(&client)
 			attempts := 0
 			err := m.call(t.Context(), newRoute(newNode(), c.hits), func(context.Context, valkey.Client) error {

@@ -49,18 +49,22 @@ type Rule struct {
 }
 
 // Hits are the statistics of one rule: counts of hits since the start. They are safe for concurrent
-// use.
+// use. The counters of a rule share a cache line, which its decisions on all cores write, so a hit that is
+// within its limit is counted in one of them only.
 type Hits struct {
-	Total  atomic.Uint64 // all hits
-	Over   atomic.Uint64 // hits over the limit
-	Near   atomic.Uint64 // hits over the near-limit ratio and within the limit
-	Within atomic.Uint64 // hits that were answered as OK
-	Shadow atomic.Uint64 // hits over the limit that shadow mode let pass
+	Within  atomic.Uint64 // hits that were answered as OK
+	Refused atomic.Uint64 // all other hits: of requests that went over the limit, also in shadow mode
+	Over    atomic.Uint64 // hits over the limit
+	Near    atomic.Uint64 // hits over the near-limit ratio and within the limit
+	Shadow  atomic.Uint64 // hits over the limit that shadow mode let pass
 	// OverLocal are the hits over the limit that the local cache answered.
 	OverLocal atomic.Uint64
 	// Keys are the keys with the most hits. Of the statistics of single values it is empty.
 	Keys HotKeys
 }
+
+// Total returns the number of all hits.
+func (h *Hits) Total() uint64 { return h.Within.Load() + h.Refused.Load() }
 
 // AppendCounterEntries appends the entries that name the counter of a descriptor: those of the request,
 // with the pattern in place of each value that shares a counter. r may be nil.

@@ -81,7 +81,6 @@ func (d *Decider) fillStatus(w *work, t *target, withheld bool, s *ratelimit.Sta
 	case unlimited:
 		s.Remaining = ratelimit.Unlimited
 		if !t.givesBack {
-			t.stats.Total.Add(t.addend)
 			t.stats.Within.Add(t.addend)
 		}
 	case limited:
@@ -133,7 +132,7 @@ func (d *Decider) fillAdmittedStatus(w *work, t *target, withheld bool, s *ratel
 		return
 	}
 	if !v.Admitted {
-		t.stats.Total.Add(t.addend)
+		t.stats.Refused.Add(t.addend)
 		t.stats.Over.Add(t.addend)
 		if t.inShadowMode() {
 			t.stats.Shadow.Add(t.addend)
@@ -165,7 +164,7 @@ func (t *target) fillKnownOverStatus(s *ratelimit.Status) {
 	if t.stats == nil {
 		return
 	}
-	t.stats.Total.Add(t.addend)
+	t.stats.Refused.Add(t.addend)
 	t.stats.Over.Add(t.addend)
 	t.stats.OverLocal.Add(t.addend)
 	if t.inShadowMode() {
@@ -198,11 +197,11 @@ func (c *countChange) countBefore() uint64 { return c.after - min(c.hits, c.afte
 
 // addToStats adds the hits to the rule's statistics (contract L-45).
 func (c *countChange) addToStats(t *target) {
-	t.stats.Total.Add(c.hits)
 	switch {
 	case c.notCounted:
 		t.stats.Within.Add(c.hits)
 	case c.isOver():
+		t.stats.Refused.Add(c.hits)
 		c.addOverToStats(t)
 	default:
 		t.stats.Within.Add(c.hits)

@@ -204,7 +204,7 @@ func TestHits(t *testing.T) {
 	checkCodes(t, b.mustDecide(t, r), over, over)
 	for range b.set.Rules() {
 		for rule := range b.set.Rules() {
-			if got := rule.Hits.Total.Load(); got != 1+3+2+7 {
+			if got := rule.Hits.Total(); got != 1+3+2+7 {
 				t.Errorf("%d hits in all", got)
 			}
 		}
@@ -222,7 +222,7 @@ func TestUnlimited(t *testing.T) {
 		t.Error("the store was called")
 	}
 	for rule := range b.set.Rules() {
-		if rule.Hits.Total.Load() != 1 || rule.Hits.Within.Load() != 1 {
+		if rule.Hits.Total() != 1 || rule.Hits.Within.Load() != 1 {
 			t.Error("the hit does not show in the statistics")
 		}
 	}

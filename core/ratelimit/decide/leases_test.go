@@ -88,7 +88,7 @@ func drawLeaseRequest(t *rapid.T) *ratelimit.Request {
 func statisticsOf(b *fixture) map[string][6]uint64 {
 	list := map[string][6]uint64{}
 	add := func(name string, h *ratelimit.Hits) {
-		list[name] = [6]uint64{h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load()}
+		list[name] = [6]uint64{h.Total(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load()}
 	}
 	for r := range b.set.Rules() {
 		add(r.Path, r.Hits)

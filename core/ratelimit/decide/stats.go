@@ -44,7 +44,7 @@ func (d *Decider) Series() iter.Seq[*Series] { return d.series.allSeries() }
 func (d *Decider) UnknownDomains() iter.Seq2[ratelimit.Domain, uint64] {
 	return func(yield func(ratelimit.Domain, uint64) bool) {
 		for s := range d.unknown.allSeries() {
-			if !yield(s.Domain, s.Hits.Total.Load()) {
+			if !yield(s.Domain, s.Hits.Total()) {
 				return
 			}
 		}
@@ -58,7 +58,7 @@ func (d *Decider) countUnknownDomain(w *work) {
 	var key [256]byte
 	name := newSeriesName(w.request.Domain, key[:0], nil)
 	if hits := d.unknown.findOrAdd(&name, w.now); hits != nil {
-		hits.Total.Add(n)
+		hits.Within.Add(n)
 		return
 	}
 	d.stats.OtherDomains.Add(n)

@@ -19,7 +19,7 @@ import (
 type tally struct{ total, over, near, within uint64 }
 
 func tallyOf(h *ratelimit.Hits) tally {
-	return tally{h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load()}
+	return tally{h.Total(), h.Over.Load(), h.Near.Load(), h.Within.Load()}
 }
 
 // onlyRule returns the one rule of the fixture.
@@ -101,13 +101,13 @@ func TestSeriesByValue(t *testing.T) {
 		t.Errorf("series %q, want %q", got, want)
 	}
 	for s := range b.Series() {
-		if s.Path == "user_a.op_write" && s.Hits.Total.Load() != 2 {
-			t.Errorf("%d hits on %s", s.Hits.Total.Load(), s.Path)
+		if s.Path == "user_a.op_write" && s.Hits.Total() != 2 {
+			t.Errorf("%d hits on %s", s.Hits.Total(), s.Path)
 		}
 	}
 	for rule := range b.set.Rules() { // there is no room for tenant_y.op
-		if want := uint64(strings.Count(rule.Path, "tenant.op")); rule.Hits.Total.Load() != want {
-			t.Errorf("%d hits on %s itself", rule.Hits.Total.Load(), rule.Path)
+		if want := uint64(strings.Count(rule.Path, "tenant.op")); rule.Hits.Total() != want {
+			t.Errorf("%d hits on %s itself", rule.Hits.Total(), rule.Path)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestLongValuesTakeNoSeries(t *testing.T) {
 	if got := seriesPaths(b); len(got) != 0 {
 		t.Errorf("%d series", len(got))
 	}
-	if got := b.onlyRule().Hits.Total.Load(); got != 1 {
+	if got := b.onlyRule().Hits.Total(); got != 1 {
 		t.Errorf("%d hits on the rule itself, want 1", got)
 	}
 }
@@ -146,7 +146,7 @@ func TestIdleSeriesAreRemoved(t *testing.T) {
 	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
 		t.Errorf("after an hour the series are %q", got)
 	}
-	if got := b.onlyRule().Hits.Total.Load(); got != 3 {
+	if got := b.onlyRule().Hits.Total(); got != 3 {
 		t.Errorf("%d hits on the rule itself, want the 3 that there was no room for", got)
 	}
 }
@@ -168,9 +168,9 @@ func TestSeriesTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	total, series := b.onlyRule().Hits.Total.Load(), 0
+	total, series := b.onlyRule().Hits.Total(), 0
 	for s := range b.Series() {
-		total += s.Hits.Total.Load()
+		total += s.Hits.Total()
 		series++
 	}
 	if total != callers*values || series != most {

@@ -71,11 +71,11 @@ func TestStatisticsAreHandedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rule := range r.Current().Rules() {
-			rule.Hits.Total.Add(1)
+			rule.Hits.Refused.Add(1)
 		}
 	}
 	for rule := range r.Current().Rules() {
-		if got := rule.Hits.Total.Load(); got != 2 {
+		if got := rule.Hits.Total(); got != 2 {
 			t.Errorf("%d hits, want 2", got)
 		}
 	}

@@ -204,16 +204,16 @@ func TestNamesOfSharedPatterns(t *testing.T) {
 
 func TestStatisticsOutliveReloads(t *testing.T) {
 	first := mustCompile(t, newSource("d", newDescriptor("a", "", perMinute(1)), newDescriptor("b", "", perMinute(1))))
-	first.Match("d", newEntries("a", "x")).Hits.Total.Add(3)
+	first.Match("d", newEntries("a", "x")).Hits.Refused.Add(3)
 	second, err := Compile([]Source{newSource("d", newDescriptor("a", "", perMinute(9)))}, Options{Previous: first})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := second.Match("d", newEntries("a", "x")).Hits.Total.Load(); got != 3 {
+	if got := second.Match("d", newEntries("a", "x")).Hits.Total(); got != 3 {
 		t.Errorf("a rule that stayed has counted %d hits, want 3", got)
 	}
 	third := mustCompile(t, newSource("d", newDescriptor("a", "", perMinute(1))))
-	if got := third.Match("d", newEntries("a", "x")).Hits.Total.Load(); got != 0 {
+	if got := third.Match("d", newEntries("a", "x")).Hits.Total(); got != 0 {
 		t.Errorf("a new rule has counted %d hits", got)
 	}
 }

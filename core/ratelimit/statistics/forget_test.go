@@ -39,7 +39,7 @@ func TestGoneSubjectsTakeNoMemory(t *testing.T) {
 		o.series = nil
 		if want == 1 {
 			o.series = &decide.Series{Domain: "shop", Path: "k_v", Hits: &ratelimit.Hits{}}
-			o.series.Hits.Total.Add(1)
+			o.series.Hits.Refused.Add(1)
 		}
 		for range c.Counters() {
 		}

@@ -46,7 +46,7 @@ type Values [stats]uint64
 // readValues returns the current values.
 func readValues(h *ratelimit.Hits) Values {
 	return Values{
-		h.Total.Load(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load(),
+		h.Total(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load(),
 	}
 }
 

@@ -84,7 +84,7 @@ func checkCounters(t *testing.T, got, want map[string]uint64) {
 func TestNames(t *testing.T) {
 	b := newFixture(t, statistics.Options{PeerNames: true}, "a:b|c\n")
 	h := b.hitsOf("a:b|c\n")
-	h.Total.Add(1)
+	h.Refused.Add(1)
 	h.Over.Add(2)
 	h.Near.Add(3)
 	h.Within.Add(4)
@@ -98,7 +98,7 @@ func TestNames(t *testing.T) {
 	b.stats.CountedLocally.Add(12)
 	b.RecordCall(time.Millisecond)
 	checkCounters(t, counterChanges(b.NewChanges()), map[string]uint64{
-		"ratelimit.service.rate_limit.shop.a_b_c_.total_hits":                  1,
+		"ratelimit.service.rate_limit.shop.a_b_c_.total_hits":                  5,
 		"ratelimit.service.rate_limit.shop.a_b_c_.over_limit":                  2,
 		"ratelimit.service.rate_limit.shop.a_b_c_.near_limit":                  3,
 		"ratelimit.service.rate_limit.shop.a_b_c_.within_limit":                4,
@@ -203,7 +203,7 @@ func TestAddressesInNames(t *testing.T) {
 	}
 	for path, name := range tests {
 		b := newFixture(t, statistics.Options{}, path)
-		b.hitsOf(path).Total.Add(1)
+		b.hitsOf(path).Refused.Add(1)
 		c := b.NewChanges()
 		got := counterChanges(c)
 		delete(got, "ratelimit.service.config_load_success")
@@ -231,7 +231,7 @@ func TestAddressesAsThePeer(t *testing.T) {
 
 func TestWithoutRules(t *testing.T) {
 	b := newFixture(t, statistics.Options{WithoutRules: true}, "k")
-	b.hitsOf("k").Total.Add(1)
+	b.hitsOf("k").Refused.Add(1)
 	checkCounters(t, counterChanges(b.NewChanges()), map[string]uint64{"ratelimit.service.config_load_success": 2})
 	if n := len(b.Totals()); n != 0 {
 		t.Errorf("%d totals", n)
@@ -243,9 +243,9 @@ func TestChangesAreDifferences(t *testing.T) {
 	c := b.NewChanges()
 	counterChanges(c)
 	checkCounters(t, counterChanges(c), map[string]uint64{})
-	b.hitsOf("k").Total.Add(3)
+	b.hitsOf("k").Refused.Add(3)
 	checkCounters(t, counterChanges(c), map[string]uint64{"ratelimit.service.rate_limit.shop.k.total_hits": 3})
-	b.hitsOf("k").Total.Add(2)
+	b.hitsOf("k").Refused.Add(2)
 	for range c.Counters() {
 		break // the sink failed: the changes come again
 	}
@@ -258,11 +258,11 @@ func TestLastChangesOfGoneSubjects(t *testing.T) {
 	b := newFixture(t, statistics.Options{}, "k", "other")
 	b.series = []*decide.Series{{Domain: "shop", Path: "k_v", Hits: &ratelimit.Hits{}}}
 	c := b.NewChanges()
-	b.hitsOf("k").Total.Add(1)
-	b.series[0].Hits.Total.Add(1)
+	b.hitsOf("k").Refused.Add(1)
+	b.series[0].Hits.Refused.Add(1)
 	counterChanges(c)
-	b.hitsOf("k").Total.Add(4)
-	b.series[0].Hits.Total.Add(5)
+	b.hitsOf("k").Refused.Add(4)
+	b.series[0].Hits.Refused.Add(5)
 	b.series = nil
 	b.set = compile(t, b.set, "other")
 	checkCounters(t, counterChanges(c), map[string]uint64{
@@ -309,10 +309,10 @@ func TestTotalsOfOneNameAreAdded(t *testing.T) {
 	b := newFixture(t, statistics.Options{}, "k")
 	series := func(path string, levels ...string) *decide.Series {
 		s := &decide.Series{Domain: "shop", Path: path, Levels: levels, Hits: &ratelimit.Hits{}}
-		s.Hits.Total.Add(2)
+		s.Hits.Refused.Add(2)
 		return s
 	}
-	b.hitsOf("k").Total.Add(1)
+	b.hitsOf("k").Refused.Add(1)
 	b.series = []*decide.Series{series("k", "k"), series("a_\xff.b.c", "a_\xff", "b", "c"), series("a_\xfe.b.c", "a_\xfe", "b", "c")}
 	got := b.Totals()
 	slices.SortFunc(got, func(x, y statistics.Total) int { return len(x.Rule) - len(y.Rule) })
@@ -335,7 +335,7 @@ func TestRulesThatWereNeverHit(t *testing.T) {
 			keys[i] = fmt.Sprint("key", i)
 		}
 		b := newFixture(t, statistics.Options{}, keys...)
-		b.hitsOf("key7").Total.Add(1)
+		b.hitsOf("key7").Refused.Add(1)
 		if got := len(b.Totals()); got != test.want {
 			t.Errorf("%d totals of %d rules, want %d", got, test.rules, test.want)
 		}
@@ -380,7 +380,7 @@ func BenchmarkReading(bm *testing.B) {
 		hits := b.hitsOf("key7")
 		bm.ReportAllocs()
 		for bm.Loop() {
-			hits.Total.Add(1)
+			hits.Refused.Add(1)
 			for range c.Counters() {
 			}
 		}
@@ -392,14 +392,14 @@ func BenchmarkReading(bm *testing.B) {
 		}
 	})
 	for r := range b.set.Rules() {
-		r.Hits.Total.Add(1)
+		r.Hits.Refused.Add(1)
 	}
 	bm.Run("changes, all rules hit", func(bm *testing.B) {
 		c := b.NewChanges()
 		bm.ReportAllocs()
 		for bm.Loop() {
 			for r := range b.set.Rules() {
-				r.Hits.Total.Add(1)
+				r.Hits.Refused.Add(1)
 			}
 			for range c.Counters() {
 			}

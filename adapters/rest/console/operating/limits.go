@@ -143,7 +143,7 @@ func (l *limitsView) fillRules(v *site.Visit, set *ruleset.Set) {
 func newRuleRow(r *ratelimit.Rule) ruleRow {
 	row := ruleRow{
 		Path: strings.Join(r.Written, ", "), Name: string(r.Name), Place: r.File, Limit: "unlimited",
-		Hits: r.Hits.Total.Load(), Over: r.Hits.Over.Load(),
+		Hits: r.Hits.Total(), Over: r.Hits.Over.Load(),
 	}
 	if r.Line > 0 {
 		row.Place += ":" + strconv.Itoa(r.Line)
