@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -15,10 +16,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-//go:embed admit.lua
-var admitSource string
+var (
+	//go:embed admit.lua
+	admitSource string
+	//go:embed admit_one.lua
+	admitOneSource string
 
-var admitScript = valkey.NewLuaScript(admitSource)
+	admitScript    = valkey.NewLuaScript(admitSource)
+	admitOneScript = valkey.NewLuaScript(admitOneSource)
+)
 
 // The modes of the script.
 const (
@@ -114,44 +120,76 @@ type admission struct {
 	results []counter.Admitted
 }
 
-// admitOnNode runs the script on a node.
+// admitOnNode runs a script on a node.
 func (c *Client) admitOnNode(ctx context.Context, n *node, a admission, mode string) error {
-	keys, args := a.arguments(mode)
 	return c.store.call(ctx, newRoute(n, a.hits), func(ctx context.Context, client valkey.Client) error {
-		numbers, err := admitScript.Exec(ctx, client, keys, args).AsIntSlice()
+		numbers, err := a.run(ctx, client, mode).ToArray()
 		if err != nil {
 			return fmt.Errorf("admit: %w", err)
 		}
 		if len(numbers) != 3*len(a.hits) {
 			return fault.Newf(fault.Internal, "the script returned %d numbers for %d hits", len(numbers), len(a.hits))
 		}
-		a.store(numbers)
-		return nil
+		return a.store(numbers)
 	})
 }
 
-// arguments returns the keys and arguments of the script.
-func (a admission) arguments(mode string) (keys, args []string) {
-	keys, args = make([]string, len(a.hits)), make([]string, 0, 6*len(a.hits)+1)
-	for i := range a.hits {
-		h := &a.hits[i]
-		keys[i] = h.Key
-		args = append(args, strconv.Itoa(int(h.Algorithm)), strconv.FormatInt(h.Addend, 10), strconv.FormatUint(h.Limit, 10),
-			strconv.FormatInt(h.Window.Microseconds(), 10), strconv.FormatUint(h.Burst, 10), strconv.FormatInt(counterTTL(h).Milliseconds(), 10))
+// run runs the script for all hits, or the faster one for one hit.
+func (a admission) run(ctx context.Context, client valkey.Client, mode string) valkey.ValkeyResult {
+	if len(a.hits) == 1 && a.hits[0].Algorithm != ratelimit.FixedWindow && mode == admitEach {
+		args := newHitArguments(&a.hits[0])
+		return admitOneScript.Exec(ctx, client, []string{a.hits[0].Key}, args[:len(args)-1])
 	}
-	return keys, append(args, mode)
+	keys, args := make([]string, len(a.hits)), make([]string, 0, len(hitArguments{})*len(a.hits)+1)
+	for i := range a.hits {
+		keys[i] = a.hits[i].Key
+		one := newHitArguments(&a.hits[i])
+		args = append(args, one[:]...)
+	}
+	return admitScript.Exec(ctx, client, keys, append(args, mode))
 }
 
-// store writes the numbers of the script to the results.
-func (a admission) store(numbers []int64) {
+// hitArguments are the arguments of one hit: algorithm, addend, limit, window, burst and time to live.
+type hitArguments [6]string
+
+// newHitArguments returns the arguments of a hit. They are parts of one string.
+func newHitArguments(h *counter.Hit) (args hitArguments) {
+	var memory [128]byte
+	var ends [len(args)]int
+	text := memory[:0]
+	for i, n := range [len(args)]int64{
+		int64(h.Algorithm), h.Addend, toInt64(h.Limit), h.Window.Microseconds(), toInt64(h.Burst), counterTTL(h).Milliseconds(),
+	} {
+		text = strconv.AppendInt(text, n, 10)
+		ends[i] = len(text)
+	}
+	all, from := string(text), 0
+	for i, end := range ends {
+		args[i], from = all[from:end], end
+	}
+	return args
+}
+
+// toInt64 returns a number, or the greatest one that fits.
+func toInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) } //nolint:gosec // it fits
+
+// store writes the numbers of a script to the results.
+func (a admission) store(numbers []valkey.ValkeyMessage) error {
 	for i := range a.hits {
-		first, room, reset := numbers[3*i], numbers[3*i+1], numbers[3*i+2]
+		var of [3]int64
+		for n := range of {
+			var err error
+			if of[n], err = numbers[3*i+n].AsInt64(); err != nil {
+				return fmt.Errorf("admit: %w", err)
+			}
+		}
 		if a.hits[i].Algorithm == ratelimit.FixedWindow {
-			a.results[i] = counter.Admitted{Count: uint64(max(first, 0))}
+			a.results[i] = counter.Admitted{Count: uint64(max(of[0], 0))}
 			continue
 		}
 		a.results[i] = counter.Admitted{Verdict: ratelimit.Verdict{
-			Admitted: first == 1, Remaining: uint64(max(room, 0)), Reset: time.Duration(reset) * time.Microsecond,
+			Admitted: of[0] == 1, Remaining: uint64(max(of[1], 0)), Reset: time.Duration(of[2]) * time.Microsecond,
 		}}
 	}
+	return nil
 }

@@ -46,7 +46,7 @@ func measureDecisions(args []string) error {
 	}
 	return p.runBench([]string{"cmd/tollgate"}, func(b *bench) error {
 		d := &deciders{bench: b}
-		for _, start := range []func() error{d.startFloors, d.addInProcess, d.addOnValkey, d.compareRuleSets} {
+		for _, start := range []func() error{d.startFloors, d.addInProcess, d.addOnValkey, d.compareAlgorithms, d.compareRuleSets} {
 			if err := start(); err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ func RunAdmitter(t *testing.T, open func(t *testing.T) Subject) {
 		"fills a bucket as its rate says":        fillsBucket,
 		"keeps buckets that are used for long":   keepsUsedBuckets,
 		"keeps hits over the turn of the window": keepsOverTurn,
+		"keeps its bounds with many callers":     keepsBounds,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

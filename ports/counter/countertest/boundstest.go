@@ -1,0 +1,125 @@
+package countertest
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+)
+
+// The limit of both keys of keepsBounds in a second, the burst of the bucket, the most hits of a call, and how
+// long the callers go on by the clock of the store.
+const (
+	boundLimit = 200
+	boundBurst = 50
+	boundHits  = 3
+	boundTime  = 1500 * time.Millisecond
+)
+
+// keepsBounds lets many callers make hits at the same time. In no interval are more admitted than the bounds of
+// the algorithms, and between two refusals of a bucket no fewer than its rate says, less the hits of one call.
+func keepsBounds(t *testing.T, s admission) {
+	now := time.Now
+	if s.Now != nil {
+		now = s.Now
+	}
+	window := counter.Hit{Key: s.Key("bounds-s"), Limit: boundLimit, Window: time.Second, TTL: 3 * time.Second, Algorithm: ratelimit.SlidingWindow}
+	bucket := window
+	bucket.Key, bucket.Algorithm, bucket.Burst = s.Key("bounds-b"), ratelimit.TokenBucket, boundBurst
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		events [2][]boundEvent
+		end    = now().Add(boundTime)
+	)
+	for caller := range parallel / 4 {
+		all.Go(func() {
+			var own [2][]boundEvent
+			results := make([]counter.Admitted, 2)
+			for i := caller; now().Before(end); i += parallel / 4 {
+				n := int64(i*7919%1009%boundHits) + 1 // any number of hits
+				began := now()
+				if err := s.admitter.Admit(t.Context(), []counter.Hit{with(window, n), with(bucket, n)}, results); err != nil {
+					t.Errorf("Admit: %v", err)
+					return
+				}
+				if s.Advance != nil {
+					s.Advance(time.Duration(i*104_729%1_000_003) * time.Nanosecond) // any time below a millisecond
+				}
+				for k := range own {
+					own[k] = append(own[k], boundEvent{began, now(), int(n), results[k].Verdict.Admitted})
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i := range own {
+				events[i] = append(events[i], own[i]...)
+			}
+		})
+	}
+	all.Wait()
+	checkBounds(t, events[0], "sliding window", time.Second, func(time.Duration) float64 { return 2*boundLimit - 1 })
+	rate := func(d time.Duration) float64 { return boundLimit * d.Seconds() }
+	for _, length := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+		checkBounds(t, events[1], "bucket", length, func(d time.Duration) float64 { return boundBurst + rate(d) })
+	}
+	checkRefusals(t, events[1], rate)
+}
+
+// boundEvent is a call: when it began and ended, its hits, and whether they were admitted.
+type boundEvent struct {
+	began, ended time.Time
+	hits         int
+	admitted     bool
+}
+
+// checkBounds checks the hits of calls that lie whole in an interval from the beginning of a call.
+func checkBounds(t *testing.T, events []boundEvent, name string, length time.Duration, most func(time.Duration) float64) {
+	t.Helper()
+	admitted := slices.DeleteFunc(slices.Clone(events), func(e boundEvent) bool { return !e.admitted })
+	for _, first := range admitted {
+		sum := 0
+		for _, e := range admitted {
+			if !e.began.Before(first.began) && e.ended.Sub(first.began) <= length {
+				sum += e.hits
+			}
+		}
+		if float64(sum) > most(length) {
+			t.Errorf("%s: %d hits are admitted within %v, want at most %.1f", name, sum, length, most(length))
+			return
+		}
+	}
+}
+
+// checkRefusals checks the hits from the first refusal to the last one.
+func checkRefusals(t *testing.T, events []boundEvent, rate func(time.Duration) float64) {
+	t.Helper()
+	var first, last boundEvent
+	for _, e := range events {
+		if e.admitted {
+			continue
+		}
+		if first.hits == 0 || e.ended.Before(first.ended) {
+			first = e
+		}
+		if e.began.After(last.began) {
+			last = e
+		}
+	}
+	if first.hits == 0 {
+		t.Error("no hits were refused")
+		return
+	}
+	from, to, sum := first.ended, last.began, 0
+	for _, e := range events {
+		if e.admitted && !e.ended.Before(first.began) && !e.began.After(last.ended) {
+			sum += e.hits
+		}
+	}
+	if least := rate(to.Sub(from)) - boundHits; float64(sum) < least {
+		t.Errorf("%d hits are admitted in %v between refusals, want at least %.1f", sum, to.Sub(from), least)
+	}
+}
