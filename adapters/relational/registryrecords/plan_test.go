@@ -14,11 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
+// numberedServer is the SQL of the name of server n.i.
+const numberedServer = "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
+
 // insertServers returns the statements that add 10,000 servers with two versions each. One of a
 // hundred servers has "needle" in its name.
 func insertServers(kind string) []string {
 	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'", "v.version = '2.0.0'"
-	name := "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
+	name := numberedServer
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n) AS n"
 		at = "1700000000000000 + n.i * 1000000"

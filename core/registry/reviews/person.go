@@ -107,9 +107,7 @@ func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.
 	if err != nil {
 		return review.Shown{}, refusal.Record(ctx, s.ports.Authority, act, err)
 	}
-	s.ports.Notifier.NotifySubmitter(authority.DecisionNotice{
-		People: shown.Submitter.People(), Approved: d.Approve, ServerName: act.ServerName, Version: act.Version, At: shown.DecidedAt,
-	})
+	s.ports.Notifier.NotifySubmitter(newDecisionNotice(shown.Review))
 	return shown, nil
 }
 

@@ -19,6 +19,8 @@ import (
 // ReviewStores are an empty store of reviews, and its transactions.
 type ReviewStores struct {
 	Reviews registrystore.Reviews
+	Backlog registrystore.ReviewBacklog
+	Writer  registrystore.ServerWriter
 	Rules   registrystore.ReviewRules
 	Notices registrystore.ReviewNotices
 	Runner  transaction.Runner
@@ -41,6 +43,9 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"list by state, pattern and submitter": listsReviews,
 		"pages to the end":                     readsReviewPages,
 		"pages end with their bytes":           endsReviewPages,
+		"compared documents":                   findsCompared,
+		"pending reviews are counted":          countsPending,
+		"decisions of operators":               listsOperatorDecisions,
 		"rules":                                keepsRules,
 		"notices":                              keepsNotices,
 		"parallel notices":                     recordsNoticeOnce,
