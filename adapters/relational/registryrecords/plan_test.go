@@ -166,3 +166,33 @@ func TestReadsUseIndexes(t *testing.T) {
 		})
 	}
 }
+
+// TestNextRowsOfRange checks that the first rows of one range of names are compared alone, although an
+// index would have all rows of the range in the same order.
+func TestNextRowsOfRange(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertServers(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			servers, names := registryrecords.NewServers(db.DB, registryrecords.Config{}), someNames(t, 1)
+			names[0].From, names[0].Below = "com.example.o1", "com.example.o9"
+			read := func(ctx context.Context) error {
+				_, err := servers.List(ctx, registrystore.Query{Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true})
+				return err
+			}
+			plans, err := db.Plans(t.Context(), read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for query := range plans {
+				if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") && !strings.Contains(query, "CASE WHEN v.name") {
+					t.Errorf("it compares the rows of the whole range:\n%s", query)
+				}
+			}
+		})
+	}
+}
