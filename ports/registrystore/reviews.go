@@ -74,7 +74,8 @@ type ReviewQuery struct {
 	State review.State
 	Name  registry.Name // of the server
 	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
-	// one submitter (review.Submitter.Key). With both, a review needs one of the two.
+	// one submitter (review.Submitter.Key) and of the policies that this person made
+	// (review.Submitter.Makers). With both, a review needs one of the two.
 	Patterns  []registry.Pattern
 	Submitter string
 	// After and AfterID are the end of the page before.

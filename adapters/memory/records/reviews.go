@@ -168,7 +168,7 @@ func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		matches := slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(r.Name) })
-		if !matches && (q.Submitter == "" || r.Submitter.Key != q.Submitter) {
+		if !matches && (q.Submitter == "" || !r.IsOwn(registry.Holder(q.Submitter))) {
 			return false
 		}
 	}

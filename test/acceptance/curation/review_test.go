@@ -301,8 +301,8 @@ func checkLimit(t *testing.T, s *site) {
 }
 
 // checkManyReviewers decides each of some reviews by 20 reviewers at once, on two instances, while
-// publishers replace what is pending. Each review is decided once, and readers get only what was
-// approved.
+// publishers replace what is pending and people read. Each review is decided once, and readers get
+// only what was approved.
 func checkManyReviewers(t *testing.T, s *site) {
 	const rounds, reviewers = 5, 20
 	for round := range rounds {
@@ -321,6 +321,14 @@ func checkManyReviewers(t *testing.T, s *site) {
 					counted.Add(1)
 				case a.Status != http.StatusConflict:
 					t.Errorf("%s: status %d: %s", verdict, a.Status, a.Body)
+				}
+			})
+		}
+		for n, path := range reads(name) {
+			all.Go(func() {
+				instance := []*fixture.Service{s.one, s.other}[n%2]
+				if a, err := apiclient.TryCall("GET", instance.API+path, nil); err != nil || strings.Contains(string(a.Body), "race-later") {
+					t.Errorf("%s shows what is pending, or fails: %s, %v", path, a.Body, err)
 				}
 			})
 		}
