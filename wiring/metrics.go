@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/prove"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -105,6 +106,11 @@ func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Rep
 // newDeliveryReporter returns a reporter that counts and logs attempts to deliver events.
 func newDeliveryReporter(log *logrus.Entry, m partMetrics) deliver.Reporter {
 	return prometheus.NewDeliveries(eventlog.NewDeliveries(log), m.Registry)
+}
+
+// newReviewReporter returns a reporter that shows how many reviews are pending, and logs errors.
+func newReviewReporter(log *logrus.Entry, m partMetrics) reviews.Reporter {
+	return prometheus.NewReviews(eventlog.NewReminder(log), m.Registry)
 }
 
 // newMirrorReporter returns a reporter that counts and logs reads of other registries.

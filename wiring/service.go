@@ -169,8 +169,7 @@ var publisherSet = wire.NewSet(
 var reviewSet = wire.NewSet(
 	reviewapi.New, wire.Bind(new(reviewapi.Reviews), new(*reviews.Service)),
 	reviews.New, wire.Struct(new(reviews.PersonPorts), "*"), operatorReviewSet,
-	reviews.NewReminder, wire.Struct(new(reviews.ReminderPorts), "*"), inprocess.ReviewNotifierSet,
-	eventlog.NewReminder, wire.Bind(new(reviews.Reporter), new(*eventlog.Reminder)),
+	reviews.NewReminder, wire.Struct(new(reviews.ReminderPorts), "*"), inprocess.ReviewNotifierSet, newReviewReporter,
 )
 
 // operatorReviewSet provides what the service and operator commands do with reviews.

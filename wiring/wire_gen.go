@@ -494,17 +494,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewsService := reviews.New(reviewsPersonPorts)
 	reviewapiAPI := reviewapi.New(reviewsService)
 	reviewNotices := registryrecords.NewReviewNotices(db)
-	reminder := eventlog.NewReminder(log)
+	reporter := newReviewReporter(log, wiringPartMetrics)
 	reminderPorts := reviews.ReminderPorts{
 		Reviews:  registryrecordsReviews,
+		Backlog:  registryrecordsReviews,
 		Notices:  reviewNotices,
 		Grants:   registryrecordsGrants,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   clock,
-		Reporter: reminder,
+		Reporter: reporter,
 	}
-	reviewsReminder := reviews.NewReminder(reminderPorts)
+	reminder := reviews.NewReminder(reminderPorts)
 	settingsWebhooks := s.Webhooks
 	schedule := settings.DeliverySchedule(settingsWebhooks)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
@@ -521,7 +522,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	sender, cleanup10 := webhook.New()
-	reporter := newDeliveryReporter(log, wiringPartMetrics)
+	deliverReporter := newDeliveryReporter(log, wiringPartMetrics)
 	deliverPorts := deliver.Ports{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
@@ -530,7 +531,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 		Waiter:     clock,
 		Entropy:    entropy,
-		Reporter:   reporter,
+		Reporter:   deliverReporter,
 	}
 	deliverRunner := deliver.New(schedule, deliverPorts)
 	mirrorsConfig := settings.MirrorsConfig(registry)
@@ -932,7 +933,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Curation:   curationapiAPI,
 		Recheck:    runner,
 		Reviews:    reviewapiAPI,
-		Reminder:   reviewsReminder,
+		Reminder:   reminder,
 		Deliveries: deliverRunner,
 		Mirrors:    mirrorsRunner,
 		Registry:   registryapiAPI,

@@ -83,7 +83,7 @@ func newMirrorSync(p process) *cobra.Command {
 		Use:   "sync NAME",
 		Short: "Read the registry of a mirror now",
 		Long: "Read the registry of a mirror now and take over what changed. The service may run\n" +
-			"meanwhile: the command waits while another one reads for the same mirror.\n\n" +
+			"at the same time: the command waits while the service reads for this mirror.\n\n" +
 			"Nothing is taken if the list cannot be read to its end, or has less than half of\n" +
 			"the servers that the mirror has; then the command exits with 1.",
 		Example: "  tollgate mirror sync public\n  tollgate mirror sync public --full --output json",

@@ -14,9 +14,9 @@ func newRegistryQuarantine(p process) *cobra.Command {
 		Use:   "quarantine {NAME [--version V] --reason R | --list}",
 		Short: "Hide a server or one version of it at once, or list what is hidden",
 		Long: "Put the server NAME in quarantine, or one version of it: from the next second on\n" +
-			"no list, search or allow list has it, by name it does not exist, and publishers\n" +
-			"cannot change it or add versions. Who asks for deleted versions sees it as deleted,\n" +
-			"with the reason. registry release restores what was.",
+			"no list, search or allow list has it, a read by name is 404, and publishers cannot\n" +
+			"change it or add versions. Reads that include deleted versions show it as deleted,\n" +
+			"with the reason. 'tollgate registry release' restores it.",
 		Example: "  tollgate registry quarantine com.example/weather --reason 'it sends what it reads to another host'\n" +
 			"  tollgate registry quarantine com.example/weather --version 1.0.0 --reason 'CVE-2026-1234'\n" +
 			"  tollgate registry quarantine --list --output json",

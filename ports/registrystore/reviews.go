@@ -27,6 +27,25 @@ type Reviews interface {
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
+	// Compared returns the documents with which stored reviews that are pending are compared, in the
+	// order of the reviews: for a replacement the document of its version, for a new version that of
+	// the latest version of its server, deleted ones too; nil if there is none. There are at most
+	// MaxCompared reviews.
+	Compared(ctx context.Context, pending []review.Review) ([][]byte, error)
+}
+
+// MaxCompared is the greatest number of reviews in one call of Reviews.Compared. It bounds the
+// documents in memory.
+const MaxCompared = 20
+
+// ReviewBacklog reads what was submitted for review, for notices and metrics.
+type ReviewBacklog interface {
+	// CountPending returns how many reviews are pending.
+	CountPending(ctx context.Context) (int, error)
+	// DecidedByOperator returns the reviews that operators decided after one time and not after
+	// another one, without documents, the oldest decision first, and of equal times by ID; at most
+	// limit.
+	DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error)
 }
 
 // ReviewRules stores the rules that approve without a person. Its methods join the transaction that
@@ -40,7 +59,8 @@ type ReviewRules interface {
 	All(ctx context.Context) ([]review.Rule, error)
 }
 
-// ReviewNotices stores when reviewers were notified of pending reviews.
+// ReviewNotices stores when reviewers were notified of pending reviews, and as that of
+// review.Operator, until when submitters were notified of what operators decided.
 type ReviewNotices interface {
 	// Last returns when a reviewer was last notified; the zero time if never.
 	Last(ctx context.Context, reviewer registry.Holder) (time.Time, error)
@@ -54,7 +74,8 @@ type ReviewQuery struct {
 	State review.State
 	Name  registry.Name // of the server
 	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
-	// one submitter (review.Submitter.Key). With both, a review needs one of the two.
+	// one submitter (review.Submitter.Key) and of the policies that this person made
+	// (review.Submitter.Makers). With both, a review needs one of the two.
 	Patterns  []registry.Pattern
 	Submitter string
 	// After and AfterID are the end of the page before.

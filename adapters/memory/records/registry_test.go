@@ -77,6 +77,10 @@ func TestMethods(t *testing.T) {
 func TestReviews(t *testing.T) {
 	registrystoretest.RunReviews(t, func(*testing.T) registrystoretest.ReviewStores {
 		db := records.New()
-		return registrystoretest.ReviewStores{Reviews: records.NewReviews(db), Rules: records.NewReviewRules(db), Notices: records.NewReviewNotices(db), Runner: db}
+		reviews := records.NewReviews(db)
+		return registrystoretest.ReviewStores{
+			Reviews: reviews, Backlog: reviews, Writer: records.NewServers(db, true),
+			Rules: records.NewReviewRules(db), Notices: records.NewReviewNotices(db), Runner: db,
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -15,7 +16,10 @@ import (
 // Reviews implements [registrystore.Reviews].
 type Reviews struct{ db *Database }
 
-var _ registrystore.Reviews = (*Reviews)(nil)
+var (
+	_ registrystore.Reviews       = (*Reviews)(nil)
+	_ registrystore.ReviewBacklog = (*Reviews)(nil)
+)
 
 // NewReviews returns the reviews of a database.
 func NewReviews(db *Database) *Reviews { return &Reviews{db: db} }
@@ -118,6 +122,43 @@ func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (regist
 	return registrystore.ReviewPage{Reviews: found}, nil
 }
 
+// Compared implements [registrystore.Reviews].
+func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]byte, error) {
+	documents := make([][]byte, len(pending))
+	return documents, s.db.readTables(ctx, func(t *tables) error {
+		for _, stored := range t.registry.versions {
+			for i, r := range pending {
+				if stored.Name == r.Name && (r.Kind == review.Replacement && stored.Version == r.Version || r.Kind == review.NewVersion && stored.Latest) {
+					documents[i] = bytes.Clone(stored.Document)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// CountPending implements [registrystore.ReviewBacklog].
+func (s *Reviews) CountPending(ctx context.Context) (int, error) {
+	found, err := s.find(ctx, func(r *review.Review) bool { return r.State == review.Pending })
+	return len(found), err
+}
+
+// DecidedByOperator implements [registrystore.ReviewBacklog].
+func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
+	after, until = truncateToMicroseconds(after), truncateToMicroseconds(until)
+	found, err := s.find(ctx, func(r *review.Review) bool {
+		return r.DecidedBy == review.Operator && r.DecidedAt.After(after) && !r.DecidedAt.After(until)
+	})
+	slices.SortFunc(found, func(a, b review.Review) int {
+		return cmp.Or(a.DecidedAt.Compare(b.DecidedAt), cmp.Compare(a.ID, b.ID))
+	})
+	found = found[:min(limit, len(found))]
+	for i := range found {
+		found[i].Document, found[i].Replaced = nil, nil
+	}
+	return found, err
+}
+
 func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 	if q.State != "" && r.State != q.State {
 		return false
@@ -127,7 +168,7 @@ func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		matches := slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(r.Name) })
-		if !matches && (q.Submitter == "" || r.Submitter.Key != q.Submitter) {
+		if !matches && (q.Submitter == "" || !r.IsOwn(registry.Holder(q.Submitter))) {
 			return false
 		}
 	}

@@ -14,11 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
+// numberedServer is the SQL of the name of server n.i.
+const numberedServer = "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
+
 // insertServers returns the statements that add 10,000 servers with two versions each. One of a
 // hundred servers has "needle" in its name.
 func insertServers(kind string) []string {
 	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'", "v.version = '2.0.0'"
-	name := "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i % 100 = 0 THEN '/needle-' ELSE '/server-' END || n.i"
+	name := numberedServer
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n) AS n"
 		at = "1700000000000000 + n.i * 1000000"
@@ -158,6 +161,36 @@ func TestReadsUseIndexes(t *testing.T) {
 					if wholeTable[kind].MatchString(plan) {
 						t.Errorf("%s reads a whole table:\n%s\n%s", name, query, plan)
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestNextRowsOfRange checks that the first rows of one range of names are compared alone, although an
+// index would have all rows of the range in the same order.
+func TestNextRowsOfRange(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertServers(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			servers, names := registryrecords.NewServers(db.DB, registryrecords.Config{}), someNames(t, 1)
+			names[0].From, names[0].Below = "com.example.o1", "com.example.o9"
+			read := func(ctx context.Context) error {
+				_, err := servers.List(ctx, registrystore.Query{Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true})
+				return err
+			}
+			plans, err := db.Plans(t.Context(), read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for query := range plans {
+				if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") && !strings.Contains(query, "CASE WHEN v.name") {
+					t.Errorf("it compares the rows of the whole range:\n%s", query)
 				}
 			}
 		})

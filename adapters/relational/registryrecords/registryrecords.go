@@ -1,7 +1,8 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
 // quarantine, the grants, the policies of publishers, the reviews, the views, the webhooks,
-// their deliveries, and the mirrors in a relational database. It implements the ports of ports/registrystore. It has the queries, not the rules:
-// core/registry decides what is stored, and the constraints of the schema hold for all callers.
+// their deliveries, and the mirrors in a relational database. It implements the ports of
+// ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
+// the constraints of the schema hold for all callers.
 package registryrecords
 
 import (
@@ -17,7 +18,7 @@ var Set = wire.NewSet(
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
 	NewViews, wire.Bind(new(registrystore.Views), new(*Views)),
 	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
-	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)),
+	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)), wire.Bind(new(registrystore.ReviewBacklog), new(*Reviews)),
 	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),
 	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
 	NewWebhooks, wire.Bind(new(registrystore.Webhooks), new(*Webhooks)),

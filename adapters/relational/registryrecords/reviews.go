@@ -132,12 +132,14 @@ func selectReviews(q *registrystore.ReviewQuery) database.Query {
 }
 
 // visibleReviews returns the condition for reviews of servers that a pattern selects, or of the
-// submitter.
+// submitter or its policies.
 func visibleReviews(q *registrystore.ReviewQuery) (string, []any) {
 	var either []string
 	var args []any
 	if q.Submitter != "" {
-		either, args = append(either, "submitter = ?"), append(args, q.Submitter)
+		maker := encodeArray([]string{q.Submitter})
+		maker = "%" + likeEscaper.Replace(maker[1:len(maker)-1]) + "%" // the element of the array
+		either, args = append(either, `submitter = ? OR makers LIKE ? ESCAPE '\'`), append(args, q.Submitter, maker)
 	}
 	for _, p := range q.Patterns {
 		prefix, wild := strings.CutSuffix(p.String(), "*")

@@ -13,8 +13,10 @@ func TestReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunReviews(t, func(t *testing.T) registrystoretest.ReviewStores {
 				db := open(t)
+				reviews := registryrecords.NewReviews(db.DB)
 				return registrystoretest.ReviewStores{
-					Reviews: registryrecords.NewReviews(db.DB), Rules: registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB), Runner: db.DB,
+					Reviews: reviews, Backlog: reviews, Writer: registryrecords.NewServers(db.DB, registryrecords.Config{}),
+					Rules: registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB), Runner: db.DB,
 				}
 			})
 		})

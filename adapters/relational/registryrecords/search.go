@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -71,6 +72,10 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	filter := s.rowFilter(q)
 	if name != "" {
 		filter = filter.And("(v.name, v.version) <= (?, ?)", name, version)
+		if len(q.Names) == 1 {
+			q.Names = []registry.NameRange{endingWith(q.Names[0], name)}
+			list = s.listCondition(q, rows+1)
+		}
 	}
 	if filter.Text != "" {
 		filter = s.sql.Find.NextRows(list, filter, listOrder(q), q.Limit+1)
@@ -81,6 +86,15 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	}
 	return p, err
 }
+
+// endingWith returns the names of a range up to one of them. SQLite reads the rows of an index up to
+// one bound only, and it takes the end of the range rather than the last row.
+func endingWith(r registry.NameRange, last string) registry.NameRange {
+	return registry.NameRange{From: r.From, Below: last + belowNames}
+}
+
+// belowNames is a character that is less than all characters of names.
+const belowNames = " "
 
 // keyAfter returns the name and version of the row of a list after a number of rows in order. They
 // are empty if there are not more rows.

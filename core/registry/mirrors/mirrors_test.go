@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -212,14 +214,17 @@ func TestRemove(t *testing.T) {
 		if _, err := hidden.Add(t.Context(), quarantine.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
 			t.Fatal(err)
 		}
+		eventdatatest.Take(t, records.NewDeliveries(fx.db))
 		n, err := fx.Remove(t.Context(), "corp", purge)
 		if n != 2 || err != nil {
 			t.Errorf("Remove = %d, %v", n, err)
 		}
 		if purge {
 			fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local", "com.example/local@1.0.0 active local")
+			fx.wantEvents("status com.example/b@2.0.0", "status com.example/a@")
 		} else {
 			fx.wantListed("com.example/a@1.0.0 active local", "com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 active local", "com.example/local@1.0.0 active local")
+			fx.wantEvents()
 		}
 		if _, err := fx.Remove(t.Context(), "corp", purge); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the second Remove returned %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -84,8 +85,7 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 			}
 			adopted = append(adopted, t.Name)
 			if purge {
-				lineage.Mirror(origin, allDeleted(releases), o.now()) // what is in quarantine is deleted already
-				if err := o.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, nil)); err != nil {
+				if err := o.deleteAll(ctx, lineage, releases); err != nil {
 					return err
 				}
 			}
@@ -93,6 +93,32 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 		return o.leaveServers(ctx, adopted, purged)
 	})
 	return n, err
+}
+
+// deleteAll deletes all versions of a server, which become local, and records the events. What is in
+// quarantine is deleted already.
+func (o *Operator) deleteAll(ctx context.Context, l *registry.Lineage, releases []registry.Release) error {
+	outcomes, _ := l.Mirror(l.Origin(), allDeleted(releases), o.now()) // the errors are those of quarantine
+	deleted := map[registry.Version]bool{}
+	for i, r := range releases {
+		deleted[r.Version] = outcomes[i] == registry.MirrorStatus
+	}
+	if err := o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, nil)); err != nil {
+		return err
+	}
+	var records []registry.Record
+	for _, r := range l.Changes() {
+		if !deleted[r.Version] {
+			continue
+		}
+		stored, err := o.ports.Reader.Version(ctx, r.Name, r.Version, true)
+		if err != nil {
+			return err
+		}
+		stored.Origin = registry.Origin{}
+		records = append(records, stored)
+	}
+	return o.ports.Events.RecordVersions(ctx, event.Status, records...)
 }
 
 // lock locks a server and returns its releases and what of it is in quarantine.

@@ -5,6 +5,7 @@ package review
 
 import (
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -183,10 +184,10 @@ func (r Review) IsOwn(person registry.Holder) bool {
 }
 
 // ParseComment returns a comment. It returns fault.Invalid if it is too long, has a NUL or is not
-// UTF-8, or if it is empty and required.
+// UTF-8, or if it is blank and required.
 func ParseComment(s string, required bool) (string, error) {
 	switch {
-	case s == "" && required:
+	case required && strings.TrimSpace(s) == "":
 		return "", fault.New(fault.Invalid, "comment is required: say why, for the publisher")
 	case !registry.IsText(s):
 		return "", fault.New(fault.Invalid, "comment must be text without NUL")

@@ -135,6 +135,8 @@ func TestParseComment(t *testing.T) {
 	}{
 		{"", false, ""},
 		{"", true, "comment is required"},
+		{" \t\n", true, "comment is required"},
+		{" ", false, ""},
 		{"why", true, ""},
 		{strings.Repeat("é", review.MaxComment), false, ""},
 		{strings.Repeat("é", review.MaxComment+1), false, "at most 2000 characters"},

@@ -2,6 +2,7 @@ package reviews
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,22 +124,50 @@ func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore
 		return Page{}, err
 	}
 	p := Page{Reviews: make([]review.Shown, 0, len(found.Reviews))}
-	more, size := found.More, 0
-	for _, r := range found.Reviews {
-		if size >= pageBytes {
-			more = true
-			break
-		}
-		shown, err := o.show(ctx, r)
-		if err != nil {
-			return Page{}, err
-		}
-		p.Reviews = append(p.Reviews, shown)
-		size += len(shown.Document) + len(shown.Replaces)
+	more, err := o.showAll(ctx, found.Reviews, &p)
+	if err != nil {
+		return Page{}, err
 	}
-	if more {
+	if more || found.More {
 		last := p.Reviews[len(p.Reviews)-1]
 		p.NextCursor = o.ports.Cursors.Seal(position{from.state, from.server, last.SubmittedAt, last.ID}.encode())
 	}
 	return p, nil
+}
+
+// showAll adds reviews to a page with what they are compared with, until the page has pageBytes. It
+// reports whether some were left out.
+func (o *Operator) showAll(ctx context.Context, all []review.Review, p *Page) (more bool, err error) {
+	size := 0
+	for part := range slices.Chunk(all, registrystore.MaxCompared) {
+		replaces, err := o.comparedOf(ctx, part)
+		if err != nil {
+			return false, err
+		}
+		for i, r := range part {
+			if size >= pageBytes {
+				return true, nil
+			}
+			shown, err := r.Show(replaces[i])
+			if err != nil {
+				return false, err
+			}
+			p.Reviews = append(p.Reviews, shown)
+			size += len(shown.Document) + len(shown.Replaces)
+		}
+	}
+	return false, nil
+}
+
+// comparedOf returns the documents that reviews are compared with, in their order: what is served
+// now, or what was when they were decided. All are pending, or none is.
+func (o *Operator) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {
+	if part[0].State == review.Pending {
+		return o.ports.Reviews.Compared(ctx, part)
+	}
+	replaces := make([][]byte, len(part))
+	for i, r := range part {
+		replaces[i] = r.Replaced
+	}
+	return replaces, nil
 }

@@ -58,7 +58,7 @@ func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
 }
 
 // Get returns a review. It returns fault.NotFound if there is none, and fault.Forbidden if the caller
-// may not review its server and has not submitted it.
+// may not review its server and has not submitted it, also not through an own policy.
 func (s *Service) Get(ctx context.Context, r Request, id review.ID) (review.Shown, error) {
 	caller, err := s.identifyPerson(ctx, r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) Get(ctx context.Context, r Request, id review.ID) (review.Show
 	if err != nil {
 		return review.Shown{}, err
 	}
-	if found.Submitter.Key != caller.UserID {
+	if !found.IsOwn(registry.Holder(caller.UserID)) {
 		if err := s.requireGrant(ctx, caller, found.Name); err != nil {
 			return review.Shown{}, err
 		}
@@ -107,9 +107,7 @@ func (s *Service) decide(ctx context.Context, r Request, id review.ID, d review.
 	if err != nil {
 		return review.Shown{}, refusal.Record(ctx, s.ports.Authority, act, err)
 	}
-	s.ports.Notifier.NotifySubmitter(authority.DecisionNotice{
-		People: shown.Submitter.People(), Approved: d.Approve, ServerName: act.ServerName, Version: act.Version, At: shown.DecidedAt,
-	})
+	s.ports.Notifier.NotifySubmitter(newDecisionNotice(shown.Review))
 	return shown, nil
 }
 

@@ -17,11 +17,17 @@ const (
 	noticeEvery   = time.Hour        // between two notices to one reviewer, at least (contract C-17)
 	countedAtMost = 100              // documents that a notice counts
 	grantBatch    = 500              // grants that are read at a time
+
+	// decisionDelay is how long after a decision of an operator its submitter is notified, at least:
+	// the decision becomes visible after its time, and the clocks of commands and instances differ.
+	decisionDelay = 10 * time.Second
+	decisionBatch = 500 // decisions of operators that are read at a time
 )
 
 // ReminderPorts are the dependencies of a Reminder. All fields are required.
 type ReminderPorts struct {
 	Reviews  registrystore.Reviews
+	Backlog  registrystore.ReviewBacklog
 	Notices  registrystore.ReviewNotices
 	Grants   registrystore.Grants
 	Notifier authority.ReviewNotifier
@@ -30,30 +36,46 @@ type ReminderPorts struct {
 	Reporter Reporter
 }
 
-// Reporter receives the errors of a Reminder. Its method must be safe for concurrent use.
+// Reporter receives what a Reminder finds. Its methods must be safe for concurrent use.
 type Reporter interface {
-	// ReminderFailed reports that reviewers could not be notified. They are notified later.
+	// Counted reports how many reviews are pending, of all instances.
+	Counted(pending int)
+	// ReminderFailed reports that reviewers could not be notified of what waits for them, or
+	// submitters of what operators decided. They are notified later.
 	ReminderFailed(err error)
 }
 
 // Reminder notifies reviewers of what waits for them: once an hour at most, and only if something
-// was submitted since the last notice. Several instances may run at the same time: one of them
+// was submitted since the last notice. It notifies submitters of what operators decided with
+// commands, which send nothing themselves. Several instances may run at the same time: one of them
 // sends a notice.
 type Reminder struct{ ports ReminderPorts }
 
 // NewReminder returns a reminder.
 func NewReminder(p ReminderPorts) *Reminder { return &Reminder{p} }
 
-// Run notifies reviewers until the context ends.
+// Run notifies reviewers and submitters until the context ends.
 func (r *Reminder) Run(ctx context.Context) {
 	for {
-		if err := r.NotifyAll(ctx); err != nil && ctx.Err() == nil {
-			r.ports.Reporter.ReminderFailed(err)
+		for _, notify := range []func(context.Context) error{r.count, r.NotifyAll, r.NotifySubmitters} {
+			if err := notify(ctx); err != nil && ctx.Err() == nil {
+				r.ports.Reporter.ReminderFailed(err)
+				break
+			}
 		}
 		if !r.ports.Waiter.Wait(ctx, remindEvery) {
 			return
 		}
 	}
+}
+
+// count reports how many reviews are pending.
+func (r *Reminder) count(ctx context.Context) error {
+	pending, err := r.ports.Backlog.CountPending(ctx)
+	if err == nil {
+		r.ports.Reporter.Counted(pending)
+	}
+	return err
 }
 
 // NotifyAll notifies each reviewer for whom something new waits and whose last notice is at least an
@@ -132,4 +154,43 @@ func (r *Reminder) hasNew(ctx context.Context, reviewer registry.Holder, q regis
 		}
 	}
 	return found.More, nil
+}
+
+// NotifySubmitters notifies the submitters of what operators decided since the last call, on
+// whichever instance. The first call ever notifies nobody.
+func (r *Reminder) NotifySubmitters(ctx context.Context) error {
+	until := r.ports.Clock.Now().UTC().Truncate(time.Microsecond).Add(-decisionDelay)
+	last, err := r.ports.Notices.Last(ctx, review.Operator)
+	if err != nil || !until.After(last) {
+		return err
+	}
+	var decided []review.Review
+	if !last.IsZero() {
+		decided, err = r.ports.Backlog.DecidedByOperator(ctx, last, until, decisionBatch)
+		if err != nil || len(decided) == 0 {
+			return err
+		}
+		if len(decided) == decisionBatch {
+			until = decided[len(decided)-1].DecidedAt
+		}
+	}
+	err = r.ports.Notices.Record(ctx, review.Operator, last, until)
+	if fault.Is(err, fault.Conflict) {
+		return nil // another instance sends them
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range decided {
+		r.ports.Notifier.NotifySubmitter(newDecisionNotice(d))
+	}
+	return nil
+}
+
+// newDecisionNotice returns the notice of a decision.
+func newDecisionNotice(r review.Review) authority.DecisionNotice {
+	return authority.DecisionNotice{
+		People: r.Submitter.People(), Approved: r.State == review.Approved,
+		ServerName: r.Name.String(), Version: r.Version.String(), At: r.DecidedAt,
+	}
 }

@@ -3,6 +3,8 @@ package reviews_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +22,12 @@ func (w *waiter) Wait(_ context.Context, d time.Duration) bool {
 }
 
 // reporter keeps the errors of a reminder.
-type reporter struct{ failed []error }
+type reporter struct {
+	failed []error
+	counts []int
+}
+
+func (r *reporter) Counted(pending int) { r.counts = append(r.counts, pending) }
 
 func (r *reporter) ReminderFailed(err error) { r.failed = append(r.failed, err) }
 
@@ -66,7 +73,7 @@ func TestReminder(t *testing.T) {
 
 func (fx *fixture) reminderPorts() reviews.ReminderPorts {
 	return reviews.ReminderPorts{
-		Reviews: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
 
@@ -91,5 +98,74 @@ func TestReminderReportsErrors(t *testing.T) {
 	reviews.NewReminder(ports).Run(t.Context())
 	if len(r.failed) != 1 {
 		t.Errorf("reported %v without an error", r.failed)
+	}
+}
+
+// TestSubmittersOfOperatorDecisions follows the notices of what operators decide. Several reminders
+// run, as on several instances: one of them sends a notice.
+func TestSubmittersOfOperatorDecisions(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	all := []*reviews.Reminder{reviews.NewReminder(fx.reminderPorts()), reviews.NewReminder(fx.reminderPorts())}
+	expect := func(label string, want ...string) {
+		t.Helper()
+		fx.people.decisions = nil
+		for _, reminder := range all {
+			if err := reminder.NotifySubmitters(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, n := range fx.people.decisions {
+			got = append(got, fmt.Sprintf("%v %v %s %s", n.People, n.Approved, n.ServerName, n.Version))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: notices are %q, want %q", label, got, want)
+		}
+	}
+	decide := func(token, version string, approve bool) {
+		t.Helper()
+		id := fx.submit(t, token, document(serverName, version)).Pending
+		verdict := fx.operator.Reject
+		if approve {
+			verdict = fx.operator.Approve
+		}
+		if _, err := verdict(t.Context(), id, "so it is"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide("ada", "1.0.0", true)
+	fx.clock.Advance(time.Minute)
+	expect("a decision before the first call")
+	decide("ada", "2.0.0", true)
+	fx.clock.Advance(9 * time.Second)
+	expect("too early")
+	fx.clock.Advance(time.Second)
+	expect("an approval", "[ada] true "+serverName+" 2.0.0")
+	decide("ci", "3.0.0", false)
+	decide("eve", "4.0.0", true)
+	id := fx.submit(t, "eve", document(serverName, "5.0.0")).Pending
+	if _, err := fx.service.Approve(t.Context(), request("bea"), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	fx.clock.Advance(time.Hour)
+	expect("a rejection and an approval", "[bea] false "+serverName+" 3.0.0", "[eve] true "+serverName+" 4.0.0")
+	fx.clock.Advance(time.Hour)
+	expect("nothing new")
+}
+
+// TestReminderCountsPending checks that each round reports how many reviews are pending.
+func TestReminderCountsPending(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	ports, r := fx.reminderPorts(), &reporter{}
+	ports.Reporter = r
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		reviews.NewReminder(ports).Run(t.Context())
+		fx.submit(t, "ada", document(serverName, version))
+	}
+	reviews.NewReminder(ports).Run(t.Context())
+	if !slices.Equal(r.counts, []int{0, 1, 2}) || len(r.failed) > 0 {
+		t.Errorf("counted %v, failed %v, want 0, 1 and 2", r.counts, r.failed)
 	}
 }

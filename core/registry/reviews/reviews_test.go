@@ -258,7 +258,16 @@ func TestVisible(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	a, b := fx.submit(t, "ada", document(serverName, "1.0.0")), fx.submit(t, "eve", document("com.other/x", "1.0.0"))
-	for token, want := range map[string][]review.ID{"bea": {a.Pending}, "eve": {b.Pending}, "ada": {a.Pending}, "zoe": nil} {
+	byPolicy := fx.submit(t, "ci", document("com.example/by-policy", "1.0.0"))
+	if err := fx.grants.Remove(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fx.grants.Add(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}); err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string][]review.ID{
+		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending}, "cem": {a.Pending}, "zoe": nil,
+	} {
 		p, err := fx.service.List(t.Context(), request(token), reviews.Query{})
 		var got []review.ID
 		for _, r := range p.Reviews {
@@ -273,8 +282,10 @@ func TestVisible(t *testing.T) {
 			t.Errorf("%s gets another review: %v, want fault.Forbidden", token, err)
 		}
 	}
-	if _, err := fx.service.Get(t.Context(), request("eve"), b.Pending); err != nil {
-		t.Errorf("an own review: %v", err)
+	for token, own := range map[string]review.ID{"eve": b.Pending, "bea": byPolicy.Pending} {
+		if _, err := fx.service.Get(t.Context(), request(token), own); err != nil {
+			t.Errorf("an own review of %s: %v", token, err)
+		}
 	}
 	if _, err := fx.service.List(t.Context(), request("ci"), reviews.Query{}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a publisher lists: %v, want fault.Forbidden", err)

@@ -143,7 +143,7 @@ func (o *Operator) RemoveToken(ctx context.Context, v view.Name, name view.Token
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		switch err := o.ports.Views.RemoveToken(ctx, v, name); {
 		case fault.Is(err, fault.NotFound):
-			return fault.Newf(fault.NotFound, "there is no token %s of a view %s", name, v)
+			return fault.Newf(fault.NotFound, "the view %.60q has no token %.60q", string(v), string(name))
 		case err != nil:
 			return err
 		}

@@ -19,6 +19,8 @@ import (
 // ReviewStores are an empty store of reviews, and its transactions.
 type ReviewStores struct {
 	Reviews registrystore.Reviews
+	Backlog registrystore.ReviewBacklog
+	Writer  registrystore.ServerWriter
 	Rules   registrystore.ReviewRules
 	Notices registrystore.ReviewNotices
 	Runner  transaction.Runner
@@ -41,6 +43,9 @@ func RunReviews(t *testing.T, open func(t *testing.T) ReviewStores) {
 		"list by state, pattern and submitter": listsReviews,
 		"pages to the end":                     readsReviewPages,
 		"pages end with their bytes":           endsReviewPages,
+		"compared documents":                   findsCompared,
+		"pending reviews are counted":          countsPending,
+		"decisions of operators":               listsOperatorDecisions,
 		"rules":                                keepsRules,
 		"notices":                              keepsNotices,
 		"parallel notices":                     recordsNoticeOnce,
@@ -275,6 +280,7 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	t.Helper()
 	a, b := newReview(t, 1, "com.example/a", "ada"), newReview(t, 2, "com.example/b", "bea")
 	c, d := newReview(t, 3, "com.exampleB/c", "cem"), approved(newReview(t, 4, "com.example/a", "ada"))
+	c.Submitter.Makers = []registry.Holder{"dan", "e_e"}
 	s.add(t, d, c, b, a)
 	pattern := func(p string) registry.Pattern {
 		parsed, err := registry.ParsePattern(p)
@@ -296,6 +302,11 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	s.want(t, registrystore.ReviewQuery{Patterns: patterns("com.example/b", "com.exampleB*")}, b, c)
 	s.want(t, registrystore.ReviewQuery{Patterns: patterns("*")}, a, b, c, d)
 	s.want(t, registrystore.ReviewQuery{Submitter: "cem"}, c)
+	s.want(t, registrystore.ReviewQuery{Submitter: "dan"}, c) // by a policy
+	s.want(t, registrystore.ReviewQuery{Submitter: "e_e", Patterns: patterns("com.example/b")}, b, c)
+	for _, nobody := range []string{"an", "da", "eve", "d%", `dan","e_e`, "null"} {
+		s.want(t, registrystore.ReviewQuery{Submitter: nobody})
+	}
 	s.want(t, registrystore.ReviewQuery{Name: b.Name}, b)
 	s.want(t, registrystore.ReviewQuery{Name: b.Name, Patterns: patterns("com.example/a"), Submitter: "nobody"})
 	s.want(t, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns("com.example/b"), Submitter: "ada"}, a, b)

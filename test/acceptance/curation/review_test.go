@@ -121,7 +121,7 @@ func checkReplacement(t *testing.T, s *site) {
 func checkRejection(t *testing.T, s *site) {
 	const name = "com.example/rejected"
 	id := s.submit(t, s.ada, titled(name, "1.0.0", "first"))
-	for _, body := range []any{nil, `{}`, `{"comment":""}`, `{"comment":null}`, `{"comment":7}`, `[]`, `{"comment":"` + strings.Repeat("x", 2001) + `"}`} {
+	for _, body := range []any{nil, `{}`, `{"comment":""}`, `{"comment":" "}`, `{"comment":null}`, `{"comment":7}`, `[]`, `{"comment":"` + strings.Repeat("x", 2001) + `"}`} {
 		if a := s.decide(t, s.bea, id, "reject", body).WantStatus(t, 400); body != "[]" && !strings.Contains(apiclient.WantRegistryError(t, a), "comment") {
 			t.Errorf("%v: %s, want an error that names comment", body, a.Body)
 		}
@@ -301,8 +301,8 @@ func checkLimit(t *testing.T, s *site) {
 }
 
 // checkManyReviewers decides each of some reviews by 20 reviewers at once, on two instances, while
-// publishers replace what is pending. Each review is decided once, and readers get only what was
-// approved.
+// publishers replace what is pending and people read. Each review is decided once, and readers get
+// only what was approved.
 func checkManyReviewers(t *testing.T, s *site) {
 	const rounds, reviewers = 5, 20
 	for round := range rounds {
@@ -321,6 +321,14 @@ func checkManyReviewers(t *testing.T, s *site) {
 					counted.Add(1)
 				case a.Status != http.StatusConflict:
 					t.Errorf("%s: status %d: %s", verdict, a.Status, a.Body)
+				}
+			})
+		}
+		for n, path := range reads(name) {
+			all.Go(func() {
+				instance := []*fixture.Service{s.one, s.other}[n%2]
+				if a, err := apiclient.TryCall("GET", instance.API+path, nil); err != nil || strings.Contains(string(a.Body), "race-later") {
+					t.Errorf("%s shows what is pending, or fails: %s, %v", path, a.Body, err)
 				}
 			})
 		}
@@ -379,9 +387,16 @@ func checkCommands(t *testing.T, s *site) {
 	}
 }
 
+// checkNotices checks that people get notices. "com.examples/visible 1.0.0" was rejected by a command.
 func checkNotices(t *testing.T, s *site) {
 	s.submit(t, s.ada, titled("com.example/waiting", "1.0.0", "x"))
-	for _, words := range []string{"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted", "A reviewer has rejected what you submitted", "com.example/rejected 1.0.0"} {
+	for _, at := range []*fixture.Service{s.one, s.other} {
+		await.Until(t, fixture.Patience, "the metrics count what waits", func() bool { return at.Metric("tollgate_reviews_pending") > 0 })
+	}
+	for _, words := range []string{
+		"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted",
+		"A reviewer has rejected what you submitted", "com.example/rejected 1.0.0", "com.examples/visible 1.0.0",
+	} {
 		await.Until(t, fixture.Patience, words, func() bool {
 			text, err := os.ReadFile(s.e.Dir + "/notices.jsonl")
 			return err == nil && strings.Contains(string(text), words)

@@ -106,6 +106,8 @@ func checkEvents(t *testing.T, s *site) {
 	up.Put(upstream.Record{Document: upstream.Document(name, "1.0.0", "Another document"), Status: "deprecated", UpdatedAt: time.Now()})
 	s.sync(t, "event")
 	want("replaced "+name+"@1.0.0", "status "+name+"@1.0.0")
+	s.e.RunCommand(t, "", "mirror", "remove", "event", "--purge")
+	want("status " + name + "@") // of the whole server
 }
 
 // checkTollgate mirrors a view with a token of another Tollgate. What waits or is hidden there does

@@ -244,7 +244,7 @@ func (p *Pages) own(v *site.Visit) error {
 	}
 	view := ownView{Later: cursor != ""}
 	for _, w := range waiting.Reviews {
-		if w.Submitter.Key == string(v.Session.UserID) {
+		if w.IsOwn(registry.Holder(v.Session.UserID)) {
 			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
 		}
 	}

@@ -192,7 +192,7 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	view := reviewView{
 		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
 		Document: site.IndentJSON(shown.Document), Whole: Path + "/" + string(shown.ID) + "/document", Action: Path + "/" + string(shown.ID) + "/decide",
-		Open: shown.State == review.Pending, Own: shown.Submitter.Key == string(v.Session.UserID), Comment: v.Form.Get("comment"),
+		Open: shown.State == review.Pending, Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}
 	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
 		return err
