@@ -116,7 +116,7 @@ func TestOperatorGrants(t *testing.T) {
 		b.follow("Grants", http.StatusOK)
 		b.wantText("bea@example.com operate *")
 		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "nobody@example.com", "action", "publish", "resource", "com.example/*")
-		b.wantText("There is a problem")
+		b.wantText("E-mail address has no account.")
 		if b.field("email") != "nobody@example.com" || b.field("resource") != "com.example/*" {
 			t.Errorf("the form has %q, %q", b.field("email"), b.field("resource"))
 		}
@@ -153,7 +153,7 @@ func TestOperatorRegistry(t *testing.T) {
 		b := newOperator(t, e, s)
 		b.follow("Views", http.StatusOK)
 		b.press("Add this view", http.StatusUnprocessableEntity, "name", "Data", "include", "com.example/*")
-		b.wantText("There is a problem")
+		b.wantText("Name must have 1 to 40 lower-case letters")
 		b.press("Add this view", http.StatusOK, "name", "data", "include", "com.example/* com.other/*", "access", "token")
 		b.wantText("The view is added.", "/registries/data", "com.example/* com.other/*", "token")
 		apiclient.Call(t, "GET", s.API+"/registries/data/v0.1/servers", nil).WantStatus(t, http.StatusUnauthorized)

@@ -7,8 +7,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -98,6 +100,48 @@ func (s *site) checkOpenPages() {
 	s.check(everybody, "not-found", "/console/servers/com.example/unknown")
 	s.check(everybody, "sign-in", "/console/sign-in")
 	s.check(everybody, "filtered", "/console/?status=active&remote=true")
+	s.check(everybody, "wrong-filter", "/console/?status=nonsense")
+	everybody.open("/console/sign-in")
+	everybody.fill("E-mail address", "ada@example.com")
+	everybody.fill("Password", "wrong")
+	everybody.enter()
+	s.checkOpen(everybody, "wrong-password")
+	s.checkSecondFactor()
+}
+
+// checkSecondFactor checks the pages of an authenticator app, from the first step to the next sign-in.
+func (s *site) checkSecondFactor() {
+	s.e.NewPerson(s.t, "dan@example.com")
+	dan := newPerson(s.t, s.e, s.s)
+	dan.signIn("dan@example.com")
+	s.check(dan, "empty-own", "/console/own")
+	s.check(dan, "forbidden", "/console/quarantine")
+	dan.open("/console/account/authenticator")
+	dan.click("Set up an authenticator app")
+	dan.verify("dan@example.com")
+	s.checkOpen(dan, "confirm")
+	dan.click("Set up an authenticator app")
+	s.checkOpen(dan, "qr-code")
+	dan.set("code", "000000")
+	dan.click("Turn it on")
+	s.checkOpen(dan, "wrong-authenticator")
+	code, err := totp.GenerateCode(strings.ReplaceAll(chromium.Evaluate[string](s.t, dan.tab, `document.querySelector("[name=secret]").value`), " ", ""), time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dan.set("code", code)
+	dan.click("Turn it on")
+	s.checkOpen(dan, "recovery-codes")
+	s.check(dan, "authenticator-on", "/console/account/authenticator")
+	dan.click("Sign out")
+	dan.open("/console/sign-in")
+	dan.fill("E-mail address", "dan@example.com")
+	dan.fill("Password", fixture.Password)
+	dan.enter()
+	s.checkOpen(dan, "second-factor")
+	dan.fill("Code", "000000")
+	dan.enter()
+	s.checkOpen(dan, "wrong-factor")
 }
 
 // checkOwnPages checks what a publisher has: the account, and the own servers.
@@ -123,6 +167,10 @@ func (s *site) checkOwnPages() {
 	s.checkOpen(ada, "wrong-code")
 	s.check(ada, "own", "/console/own")
 	s.check(ada, "status", "/console/own/com.example/weather")
+	ada.open("/console/account")
+	ada.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](`void (() => { for (const f of document.querySelectorAll("input[name=name]")) { f.removeAttribute("maxlength"); f.value = "x".repeat(65); } })()`))
+	ada.click("Save the name of Headless Chrome on Linux")
+	s.checkOpen(ada, "wrong-name")
 }
 
 // checkReviews checks the pages of a reviewer.
@@ -135,6 +183,10 @@ func (s *site) checkReviews() {
 	bea.press("com.example/weather")
 	s.checkOpen(bea, "review")
 	s.check(bea, "quarantine", "/console/quarantine")
+	s.check(bea, "quarantine-form", "/console/quarantine?name=com.example/weather&version=1.0.0")
+	s.check(bea, "approved", "/console/reviews?state=approved")
+	bea.click("com.example/weather")
+	s.checkOpen(bea, "decided")
 }
 
 // checkOperator checks the pages of an operator, empty ones and those with something on them.
@@ -161,6 +213,15 @@ func (s *site) checkOperator() {
 	for _, page := range []string{"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits", "risk", "log"} {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"), strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
+	cem.open("/console/operator/grants")
+	cem.set("email", "nobody@example.com")
+	cem.set("resource", "*x")
+	cem.click("Add this grant")
+	s.checkOpen(cem, "wrong-grant")
+	cem.open("/console/operator/views")
+	cem.set("name", "A long name that no view may have")
+	cem.click("Add this view")
+	s.checkOpen(cem, "wrong-view")
 	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
 }
@@ -181,10 +242,10 @@ func (s *site) check(p *person, name, path string) {
 // checkOpen checks the page that is open.
 func (s *site) checkOpen(p *person, name string) {
 	s.t.Helper()
+	p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
 	for _, v := range chromium.Viewports(1400, 320) {
 		p.tab.SetViewport(s.t, v)
 		chromium.SavePicture(s.t, p.tab, fmt.Sprintf("%s-%s", name, v.Name))
-		p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
 		found, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[[]string](auditScript, chromedp.EvalAwaitPromise))
 		if err != nil {
 			s.t.Fatal(err)

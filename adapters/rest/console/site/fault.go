@@ -20,21 +20,7 @@ type messageView struct {
 func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Response().Header.Del(fiber.HeaderWWWAuthenticate) // browsers would ask for a password
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	view := messageView{Text: sentence(f.Message)}
-	switch status := c.Response().StatusCode(); {
-	case status == http.StatusNotFound:
-		view.Title = "Not found"
-	case f.Kind == fault.Forbidden:
-		view.Title = "Not allowed"
-	case f.Kind == fault.Exhausted:
-		view.Title = "Too many requests"
-	case f.Kind == fault.Unavailable:
-		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
-	case f.Kind == fault.Internal:
-		view.Title, view.Text, view.ID = "Something went wrong", "This is a fault of the service. If it happens again, tell its operators the number below.", rest.RequestID(c)
-	default:
-		view.Title = "Not possible"
-	}
+	view := newMessageView(c, f)
 	v, known := c.Locals(visitKey).(*Visit)
 	if !known {
 		v = &Visit{Ctx: c, site: s}
@@ -44,6 +30,24 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		frame = s.bareFrame(v, Head{Title: view.Title}, view)
 	}
 	return v.send(messagePage, frame)
+}
+
+// newMessageView returns what the page of an error says.
+func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
+	view := messageView{Title: "Not possible", Text: sentence(f.Message)}
+	switch {
+	case c.Response().StatusCode() == http.StatusNotFound:
+		view.Title = "Not found"
+	case f.Kind == fault.Forbidden:
+		view.Title = "Not allowed"
+	case f.Kind == fault.Exhausted:
+		view.Title = "Too many requests"
+	case f.Kind == fault.Unavailable:
+		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
+	case f.Kind == fault.Internal:
+		view.Title, view.Text, view.ID = "Something went wrong", "This is a fault of the service. If it happens again, tell its operators the number below.", rest.RequestID(c)
+	}
+	return view
 }
 
 type localKey int
