@@ -33,7 +33,10 @@ func TestRoot(t *testing.T) {
 		b.open("/console", http.StatusOK)
 		b.wantPath("/console/")
 		b.open("/console/nothing", http.StatusNotFound)
-		b.wantText("Not found", "All servers")
+		b.wantText("Not found", "All servers", "Sign in")
+		b.signIn(e.NewPerson(t, "ada@example.com"))
+		b.open("/console/nothing", http.StatusNotFound)
+		b.wantText("Not found", "My servers", "ada@example.com")
 	})
 }
 

@@ -198,9 +198,10 @@ var clients = [...]struct {
 }
 
 func newInstalls(r registry.Record) (installs []installView) {
+	install := allowlist.ParseInstall(r)
 	for _, c := range clients {
 		view := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
-		if err := view.fill(r, c.id); err != nil {
+		if err := view.fill(install, c.id); err != nil {
 			view.Problem = fault.PublicMessage(err)
 		}
 		if len(view.Snippet) > maxSnippet {
@@ -212,8 +213,8 @@ func newInstalls(r registry.Record) (installs []installView) {
 	return installs
 }
 
-func (view *installView) fill(r registry.Record, c allowlist.Client) error {
-	snippet, err := allowlist.NewSnippet(r, c)
+func (view *installView) fill(install allowlist.Install, c allowlist.Client) error {
+	snippet, err := install.Snippet(c)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (p *Pages) send(v *site.Visit) error {
 		pending, err = p.ports.StepUp.Initiate(v.UserContext(), v.Session, method)
 	}
 	if err != nil {
-		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderStepUp(v, "", problems) })
+		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderStepUp(v, "", problems.At("")) })
 	}
 	return p.renderCode(v, pending.ID, pending.Method, site.Head{})
 }

@@ -32,9 +32,12 @@ const MaxJSON = 20 << 10
 func IndentJSON(text []byte) Excerpt {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
-		return NewExcerpt(EscapeDirections(string(text)), MaxJSON)
+		b.Reset()
+		b.Write(text)
 	}
-	return NewExcerpt(EscapeDirections(b.String()), MaxJSON)
+	e := NewExcerpt(b.String(), MaxJSON)
+	e.Text = EscapeDirections(e.Text)
+	return e
 }
 
 // EscapeDirections returns a JSON text in which the characters that change the direction of text are

@@ -21,15 +21,26 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Response().Header.Del(fiber.HeaderWWWAuthenticate) // browsers would ask for a password
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	view := newMessageView(c, f)
-	v, known := c.Locals(visitKey).(*Visit)
-	if !known {
-		v = &Visit{Ctx: c, site: s}
-	}
+	v, known := s.visitOf(c)
 	frame, err := s.frame(v, Head{Title: view.Title}, view)
 	if err != nil || !known { // the database is away, or it is not known who asks
 		frame = s.bareFrame(v, Head{Title: view.Title}, view)
 	}
 	return v.send(messagePage, frame)
+}
+
+// visitOf returns the visit of a request that failed, and whether it is known who sent it. For a page that
+// does not exist, it finds that out.
+func (s *Site) visitOf(c *fiber.Ctx) (*Visit, bool) {
+	if v, known := c.Locals(visitKey).(*Visit); known {
+		return v, true
+	}
+	if c.Method() == http.MethodGet && c.Response().StatusCode() == http.StatusNotFound {
+		if v, err := s.visit(c); err == nil {
+			return v, true
+		}
+	}
+	return &Visit{Ctx: c, site: s}, false
 }
 
 // newMessageView returns what the page of an error says.
