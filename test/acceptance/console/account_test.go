@@ -23,7 +23,7 @@ func TestAccount(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.follow("ada@example.com", http.StatusOK)
-		b.wantText("Not verified. It may look at this account and little else.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
+		b.wantText("Not verified. It may look at this account and little else, until you enter a code.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
 		if n := strings.Count(b.text(), "This browser"); n != 2 {
 			t.Errorf("%d rows are of this browser, want a session and a device", n)
 		}

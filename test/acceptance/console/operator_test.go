@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // operatorPages are all pages of operators.
@@ -208,5 +210,28 @@ func TestOperatorLimits(t *testing.T) {
 		if got := strings.TrimSpace(string(hot.Body)); got != want {
 			t.Errorf("hot keys are %s, want %s", got, want)
 		}
+	})
+}
+
+// TestOperatorDeadEvents shows the events that were not delivered, and sends them again.
+func TestOperatorDeadEvents(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "WEBHOOK_RETRY_FOR=1s")...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+		e.RunCommand(t, "", "webhook", "add", "https://hooks.invalid/in", "--events", "published") // a name that no DNS has (RFC 6761)
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		b := newOperator(t, e, s)
+		await.Until(t, time.Minute, "an event that is dead", func() bool {
+			b.open("/console/operator/webhooks", http.StatusOK)
+			return strings.Contains(b.text(), "Not delivered 1")
+		})
+		b.wantText("The newest that were not delivered", "com.example/weather 1.0.0")
+		b.open("/console/operator", http.StatusOK)
+		b.wantText("1 event was not delivered. Webhooks")
+		b.open("/console/operator/webhooks", http.StatusOK)
+		b.press("Send them again to hooks.invalid", http.StatusOK)
+		b.wantPath("/console/operator/webhooks?done=redelivered")
+		b.wantText("The events are sent again.")
 	})
 }

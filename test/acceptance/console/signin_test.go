@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,19 @@ func checkCookie(t *testing.T, b *browser) {
 	}
 }
 
+// checkDeviceCookie checks that the browser has a device cookie, for the pages of the console alone.
+func checkDeviceCookie(t *testing.T, b *browser) {
+	t.Helper()
+	for path, want := range map[string]bool{"/console/account": true, "/console": true, "/": false, "/auth/login": false} {
+		u := *b.page.url
+		u.Path = path
+		has := slices.ContainsFunc(b.client.Jar.Cookies(&u), func(c *http.Cookie) bool { return c.Name == "tollgate_device" })
+		if has != want {
+			t.Errorf("the browser sends the device cookie to %s: %t", path, has)
+		}
+	}
+}
+
 // TestNoOpenRedirect checks that a sign-in leads to pages of the console only.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
@@ -209,6 +223,9 @@ func TestSecureCookie(t *testing.T) {
 		return response, strings.Join(response.Header.Values("Set-Cookie"), "\n")
 	}
 	response, cookie := send("tools.example.com", "https")
+	if got := response.Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("the response with the cookie has Cache-Control %q", got)
+	}
 	lower := strings.ToLower(cookie)
 	if response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(cookie, "__Host-tollgate=") {
 		t.Fatalf("over TLS the status is %d and the cookie %s", response.StatusCode, cookie)
@@ -374,6 +391,7 @@ func TestCookieRotation(t *testing.T) {
 		b.wantText("A new code was sent.")
 		b.press("Verify", http.StatusOK, "step-up.code", e.LastCode(t, ada.Email))
 		b.wantPath("/console/")
+		checkDeviceCookie(t, b)
 		thief.client.Jar.SetCookies(b.page.url, stolen)
 		thief.open("/console/account", http.StatusOK)
 		thief.wantText("E-mail address Password")

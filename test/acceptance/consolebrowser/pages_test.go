@@ -39,6 +39,16 @@ type site struct {
 
 const longName = "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be-in-practice-and-longer"
 
+const documentWithMistakes = `{
+  "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+  "name": "com.example/weather",
+  "description": "Answers what the weather will be",
+  "version": 2,
+  "remotes": [
+    { "type": "http", "url": "https://weather.example.com/mcp" }
+  ]
+}`
+
 func openSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
 	axe, err := os.ReadFile(os.Getenv("TEST_AXE")) // a setting of the tests
@@ -71,6 +81,18 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 		"title": "خادم الطقس للجميع", "description": "يعرض حالة الطقس في كل مكان. " + strings.Repeat("ä", 40),
 		"remotes": []map[string]any{{"type": "streamable-http", "url": "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30)}},
 	}))
+	for _, server := range []struct{ name, version, title, description, packages string }{
+		{"com.example/calendar", "2.3.0", "Calendar", "Finds free times and books meetings", "npm"},
+		{"com.example/documents", "1.4.1", "Documents", "Searches the documents of the organisation", ""},
+		{"com.example/tickets", "0.9.2", "Tickets", "Reads and writes tickets of the help desk", "pypi"},
+		{"org.example/translate", "3.0.0", "Translate", "Translates texts between 40 languages", ""},
+	} {
+		more := map[string]any{"title": server.title, "description": server.description}
+		if server.packages != "" {
+			more["packages"] = []map[string]any{{"registryType": server.packages, "identifier": "example-server", "version": server.version, "transport": map[string]any{"type": "stdio"}}}
+		}
+		approve(publish(server.name, server.version, more))
+	}
 	approve(publish("com.example/news", "1.0.0", nil))
 	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
 	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{"serverName": "com.example/news", "reason": "It sends data elsewhere."}).WantStatus(t, http.StatusOK)
@@ -154,8 +176,8 @@ func (s *site) checkOwnPages() {
 	s.check(ada, "log", "/console/account/log")
 	s.check(ada, "publish", "/console/publish")
 	ada.open("/console/publish")
-	ada.fill("Server document", `{"name":"com.example/weather","version":1,"description":"Weather.","remotes":[{"type":"http"}]}`)
-	ada.press("Publish")
+	ada.set("document", documentWithMistakes)
+	ada.click("Publish")
 	s.checkOpen(ada, "mistakes")
 	ada.open("/console/own/com.example/weather")
 	ada.press("Change the status")

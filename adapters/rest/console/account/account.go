@@ -152,8 +152,8 @@ type deviceView struct {
 // levels are the trust levels in words.
 var levels = map[auth.TrustLevel]struct{ name, means string }{
 	auth.FullTrust:    {"Full trust", "It may do everything that you may do."},
-	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry. A code raises it."},
-	auth.Unverified:   {"Not verified", "It may look at this account and little else. A code raises it."},
+	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry, until you enter a code."},
+	auth.Unverified:   {"Not verified", "It may look at this account and little else, until you enter a code."},
 	auth.HighRisk:     {"High risk", "It may only sign out."},
 }
 

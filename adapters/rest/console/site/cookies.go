@@ -108,6 +108,7 @@ func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
 	if name == "" {
 		return
 	}
+	v.Set(fiber.HeaderCacheControl, "no-store")
 	cookie := &fiber.Cookie{
 		Name: name, Value: string(secret), Path: "/", Secure: name == secureCookie, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	}

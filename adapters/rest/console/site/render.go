@@ -94,7 +94,6 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 
 // SendJSON sends a JSON text as it is, for people who read it in the browser.
 func (v *Visit) SendJSON(text []byte) error {
-	securityHeaders.Set(v.Ctx)
 	v.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	v.Response().SetBodyRaw(text)
 	return nil

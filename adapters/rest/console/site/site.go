@@ -176,8 +176,10 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 	})
 }
 
-// visit checks a request and finds out who sent it.
+// visit checks a request and finds out who sent it. All responses have the headers of pages, also
+// redirects: what one that keeps the method says about the referrer applies to the request that follows.
 func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
+	securityHeaders.Set(c)
 	if err := s.checkOrigin(c); err != nil {
 		return nil, err
 	}
