@@ -98,18 +98,18 @@ func parseObject(body []byte) ([]byte, node, error) {
 	if text[0] != '{' {
 		return nil, node{}, malformedBody("body must be a JSON object")
 	}
-	if err := checkEscapes(text); err != nil {
-		return nil, node{}, err
+	if _, problem := findBadEscape(text); problem != "" {
+		return nil, node{}, malformedBody(problem)
 	}
 	w := jsonReader{text: text}
 	root, err := w.readValue(1)
 	return text, root, err
 }
 
-// checkEscapes refuses escapes that text cannot represent: a NUL, and half of a surrogate pair
-// (RFC 8259, section 8.2). In valid JSON a backslash occurs only in strings, before at least one
-// more character.
-func checkEscapes(text []byte) error {
+// findBadEscape returns the offset of an escape that text cannot represent, and why: a NUL, or half of a
+// surrogate pair (RFC 8259, section 8.2). The reason is empty if there is none. In valid JSON a backslash
+// occurs only in strings, before at least one more character.
+func findBadEscape(text []byte) (at int, problem string) {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
 			continue
@@ -119,19 +119,19 @@ func checkEscapes(text []byte) error {
 			continue
 		}
 		unit := codeUnit(text[i+1:])
-		i += 4
+		at, i = i-1, i+4
 		switch {
 		case unit == 0:
-			return malformedBody("body contains a NUL")
+			return at, "body contains a NUL"
 		case !utf16.IsSurrogate(unit):
 			continue
 		case len(text) < i+7 || text[i+1] != '\\' || text[i+2] != 'u' ||
 			utf16.DecodeRune(unit, codeUnit(text[i+3:])) == utf8.RuneError:
-			return malformedBody("body contains half of a surrogate pair, which is not a character")
+			return at, "body contains half of a surrogate pair, which is not a character"
 		}
 		i += 6
 	}
-	return nil
+	return 0, ""
 }
 
 // codeUnit returns the value of four hexadecimal digits, or 0.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -96,9 +97,32 @@ func SyntaxErrorPlace(text []byte) (Place, bool) {
 	if !errors.As(json.Unmarshal(text, &value), &syntax) {
 		return Place{}, false
 	}
+	return placeOf(text, max(int(syntax.Offset)-1, 0)), true // the offset is behind the byte that is wrong
+}
+
+// RefusalPlace returns where a text is wrong that ParseDraft refuses: at the first byte that is not UTF-8 or
+// not JSON, at an escape that is no character, or else where the value begins.
+func RefusalPlace(text []byte) Place {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return placeOf(text, i)
+		}
+		i += size
+	}
+	if place, wrong := SyntaxErrorPlace(text); wrong {
+		return place
+	}
+	if at, problem := findBadEscape(text); problem != "" {
+		return placeOf(text, at)
+	}
+	return placeOf(text, len(text)-len(bytes.TrimLeft(text, " \t\r\n")))
+}
+
+// placeOf returns the place of an offset, or of the end of the text.
+func placeOf(text []byte, offset int) Place {
 	place := Place{1, 1}
-	end := min(max(int(syntax.Offset)-1, 0), len(text)) // the offset is behind the byte that is wrong
-	for i := 0; i < end; {
+	for i := 0; i < min(offset, len(text)); {
 		_, size := utf8.DecodeRune(text[i:])
 		place.Column++
 		if text[i] == '\n' {
@@ -106,5 +130,5 @@ func SyntaxErrorPlace(text []byte) (Place, bool) {
 		}
 		i += size
 	}
-	return place, true
+	return place
 }

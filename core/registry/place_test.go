@@ -140,13 +140,35 @@ func TestSyntaxErrorPlace(t *testing.T) {
 	}
 }
 
+func TestRefusalPlace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]registry.Place{
+		"":                       {Line: 1, Column: 1},
+		"{\n\"a\": x}":           {Line: 2, Column: 6},
+		"{\n \"ü\": \"\xff\"} x": {Line: 2, Column: 8},
+		"{\"a\": \"\\\\u0000\",\n \"b\\u0000\": 1}": {Line: 2, Column: 4},
+		"{\"a\":\n\"\\ud83d\\ude00 \\ud83d\"}":      {Line: 2, Column: 15},
+		" \n\t[1]":                                  {Line: 2, Column: 2},
+	} {
+		if _, err := registry.ParseDraft([]byte(text)); err == nil {
+			t.Errorf("ParseDraft(%q) accepts it", text)
+		}
+		if got := registry.RefusalPlace([]byte(text)); got != want {
+			t.Errorf("RefusalPlace(%q) = %+v, want %+v", text, got, want)
+		}
+	}
+}
+
 func FuzzPlacedIssues(f *testing.F) {
 	f.Add([]byte(`{"name":"a"}`))
 	f.Add([]byte("{\n\"name\": \"\\u00e9\\\"\", \"version\": []}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := registry.ParseDraft(text)
 		if err != nil {
-			registry.SyntaxErrorPlace(text)
+			lines := strings.Split(string(text), "\n")
+			if p := registry.RefusalPlace(text); p.Line < 1 || p.Line > len(lines) || p.Column < 1 {
+				t.Fatalf("%+v is not in the text", p)
+			}
 			return
 		}
 		lines := strings.Split(string(text), "\n")

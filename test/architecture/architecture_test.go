@@ -22,6 +22,7 @@ func TestTree(t *testing.T) {
 		"purity": checkPurity,
 		"docs":   checkPackageComments,
 		"sizes":  checkSizes,
+		"pages":  checkHandlers,
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { report(t, check(all)) })

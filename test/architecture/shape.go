@@ -108,3 +108,47 @@ func codeLines(text []byte) int {
 		}
 	}
 }
+
+// checkHandlers finds handlers of the console that are too long. A handler gets a request and returns an
+// error alone.
+func checkHandlers(all []source) []violation {
+	var found []violation
+	for _, s := range all {
+		if s.isTest() || !strings.HasPrefix(s.path, consoleFolder) {
+			continue
+		}
+		for _, d := range s.tree.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !isHandler(f.Type) {
+				continue
+			}
+			if n := s.set.Position(f.Body.Rbrace).Line - s.set.Position(f.Body.Lbrace).Line - 1; n > maxHandlerLines {
+				found = append(found, violation{s.position(f), fmt.Sprintf("%s has %d lines", f.Name, n), fmt.Sprintf("a handler has at most %d", maxHandlerLines)})
+			}
+		}
+	}
+	return found
+}
+
+// isHandler reports whether a function gets a *Visit or a *fiber.Ctx and returns an error alone.
+func isHandler(f *ast.FuncType) bool {
+	if f.Results.NumFields() != 1 {
+		return false
+	}
+	if result, ok := f.Results.List[0].Type.(*ast.Ident); !ok || result.Name != "error" {
+		return false
+	}
+	return slices.ContainsFunc(f.Params.List, func(p *ast.Field) bool {
+		pointer, ok := p.Type.(*ast.StarExpr)
+		if !ok {
+			return false
+		}
+		switch of := pointer.X.(type) {
+		case *ast.Ident:
+			return of.Name == "Visit"
+		case *ast.SelectorExpr:
+			return of.Sel.Name == "Visit" || of.Sel.Name == "Ctx"
+		}
+		return false
+	})
+}

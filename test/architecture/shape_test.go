@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -105,6 +106,28 @@ func TestSizes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			wantViolation(t, checkSizes(parseTree(t, map[string]string{c.path: c.text})), c.want)
+		})
+	}
+}
+
+func TestHandlers(t *testing.T) {
+	body := func(n int) string { return " {\n" + strings.Repeat("\tx()\n", n-1) + "\treturn nil\n}\n" }
+	long, full := body(maxHandlerLines+1), body(maxHandlerLines)
+	cases := []struct{ name, path, text, want string }{
+		{"too long", "account/a.go", "func (p *P) show(v *site.Visit) error" + long, "adapters/rest/console/account/a.go:2: show has 21 lines: a handler has at most 20"},
+		{"with other parameters", "site/a.go", "func f(ctx context.Context, v *Visit, n int) error" + long, "f has 21 lines"},
+		{"of the framework", "a.go", "func f(c *fiber.Ctx) error" + long, "f has 21 lines"},
+		{"full", "a.go", "func f(c *fiber.Ctx) error" + full, ""},
+		{"no request", "a.go", "func f(c fiber.Ctx, n *int) error" + long, ""},
+		{"two results", "a.go", "func f(v *site.Visit) (int, error)" + long, ""},
+		{"no result", "a.go", "func f(v *site.Visit)" + long, ""},
+		{"test", "a_test.go", "func f(v *site.Visit) error" + long, ""},
+		{"elsewhere", "../a.go", "func f(c *fiber.Ctx) error" + long, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			name := path.Join(consoleFolder, c.path)
+			wantViolation(t, checkHandlers(parseTree(t, map[string]string{name: "package x\n" + c.text})), c.want)
 		})
 	}
 }

@@ -125,3 +125,10 @@ var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd
 
 // maxCodeLines is the maximum size of a file, in lines that are neither blank nor comments.
 const maxCodeLines = 400
+
+// The pages of the console have no rules: a handler there calls a use case and renders what that returns,
+// in at most maxHandlerLines lines.
+const (
+	consoleFolder   = "adapters/rest/console/"
+	maxHandlerLines = 20
+)

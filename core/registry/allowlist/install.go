@@ -46,9 +46,25 @@ type Input struct {
 // NewSnippet returns the snippet of a server for a client: of its first streamable HTTP remote, else
 // of its first remote with server-sent events, else of its first package. It returns fault.NotFound,
 // with the reason, for a server that the client cannot use.
-func NewSnippet(r registry.Record, c Client) (Snippet, error) {
+func NewSnippet(r registry.Record, c Client) (Snippet, error) { return ParseInstall(r).Snippet(c) }
+
+// Install makes the snippets of a server, whose document it reads once.
+type Install struct {
+	record   registry.Record
+	server   server
+	readable bool
+}
+
+// ParseInstall returns the snippets of a server.
+func ParseInstall(r registry.Record) Install {
 	s, err := parseServer(r)
-	if err != nil {
+	return Install{r, s, err == nil}
+}
+
+// Snippet returns the snippet for a client, as NewSnippet does.
+func (i Install) Snippet(c Client) (Snippet, error) {
+	r, s := i.record, i.server
+	if !i.readable {
 		return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed: its document cannot be read", r.Name)
 	}
 	snippet := Snippet{Client: c}

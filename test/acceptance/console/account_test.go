@@ -23,7 +23,7 @@ func TestAccount(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.follow("ada@example.com", http.StatusOK)
-		b.wantText("Not verified. It may look at this account and little else.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
+		b.wantText("Not verified. It may look at this account and little else, until you enter a code.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
 		if n := strings.Count(b.text(), "This browser"); n != 2 {
 			t.Errorf("%d rows are of this browser, want a session and a device", n)
 		}
@@ -38,11 +38,14 @@ func TestAccount(t *testing.T) {
 		b.press("Do not trust Firefox on Linux", http.StatusOK)
 		b.wantText("The device is not trusted any more.", "Not trusted")
 
-		b.press("Rename Firefox on Linux", http.StatusUnprocessableEntity, "name", strings.Repeat("x", 65))
-		b.wantText("There is a problem", "at most 64 characters")
-		b.press("Rename Firefox on Linux", http.StatusOK, "name", " <b>Laptop</b> ")
+		b.press("Save the name of Firefox on Linux", http.StatusUnprocessableEntity, "name", strings.Repeat("x", 65))
+		b.wantText("There is a problem", "Name must have at most 64 characters")
+		if b.field("name") != strings.Repeat("x", 65) {
+			t.Errorf("the form has the name %q", b.field("name"))
+		}
+		b.press("Save the name of Firefox on Linux", http.StatusOK, "name", " <b>Laptop</b> ")
 		b.wantText("The device is renamed.", "<b>Laptop</b> This browser", "Firefox on Linux, 127.0.0.1")
-		b.press("Rename <b>Laptop</b>", http.StatusOK, "name", "")
+		b.press("Save the name of <b>Laptop</b>", http.StatusOK, "name", "")
 
 		other := newBrowser(t, s)
 		other.signIn(ada)
@@ -70,9 +73,9 @@ func TestPasswordChange(t *testing.T) {
 		b.wantPath("/console/account/password")
 		b.wantText("Present password")
 		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", fixture.Password, "newPassword", "short")
-		b.wantText("NewPassword must have at least 8 characters")
+		b.wantText("New password must have at least 8 characters")
 		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword", "Another-Horse-8")
-		b.wantText("CurrentPassword is wrong.")
+		b.wantText("Present password is wrong.")
 		before := b.client.Jar.Cookies(b.page.url)
 		b.press("Change the password", http.StatusOK, "currentPassword", fixture.Password, "newPassword", "Another-Horse-8")
 		b.wantPath("/console/account?done=password")
@@ -105,6 +108,10 @@ func TestAuthenticatorApp(t *testing.T) {
 		secret := strings.ReplaceAll(b.field("secret"), " ", "")
 		b.press("Turn it on", http.StatusUnprocessableEntity, "code", "12")
 		b.wantText("Code is wrong.", b.field("secret"))
+		if again := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" }); again == nil || attribute(again, "src") != attribute(image, "src") {
+			t.Error("after a wrong code there is no QR code, or another one")
+		}
+		before := b.cookie()
 		code := func(steps int) string {
 			code, err := totp.GenerateCode(secret, time.Now().Add(time.Duration(steps)*30*time.Second))
 			if err != nil {
@@ -114,6 +121,10 @@ func TestAuthenticatorApp(t *testing.T) {
 		}
 		b.press("Turn it on", http.StatusOK, "code", code(0))
 		b.wantText("Recovery codes", "They are not shown again.")
+		active := b.cookie()
+		if active == before {
+			t.Error("the cookie is the one from before the authenticator app was turned on")
+		}
 		codes := all(b.page.root, func(n *html.Node) bool { return n.Data == "code" })
 		if len(codes) != 10 {
 			t.Errorf("there are %d recovery codes", len(codes))
@@ -122,6 +133,9 @@ func TestAuthenticatorApp(t *testing.T) {
 		b.press("Turn it off", http.StatusUnprocessableEntity, "code", "12")
 		b.press("Turn it off", http.StatusOK, "code", textOf(codes[0]))
 		b.wantText("The authenticator app is turned off.")
+		if b.cookie() == active {
+			t.Error("the cookie is the one from before the authenticator app was turned off")
+		}
 	})
 }
 
@@ -136,7 +150,8 @@ func TestAuditLog(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account/log", http.StatusOK)
-		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device", "IP address 127.0.0.1")
+		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device: first sign-in", "IP address 127.0.0.1", "Trust level not verified",
+			"Score, device 30 points: no step-up or MFA was passed on the device", "Identifiers")
 		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until", time.Now().UTC().Format("2006-01-02"))
 		b.wantText("1 event")
 		b.press("Show", http.StatusOK, "until", "2020-01-01")

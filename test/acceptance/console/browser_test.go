@@ -89,6 +89,50 @@ func (b *browser) send(r *http.Request, status int) {
 	if response.StatusCode != status {
 		b.t.Fatalf("%s %s is %d, want %d:\n%s", r.Method, r.URL, response.StatusCode, status, b.text())
 	}
+	b.checkPage()
+}
+
+// checkPage checks what is so on each page: there is one script, and each mistake in the summary leads to
+// its field, which has the mistake too.
+func (b *browser) checkPage() {
+	b.t.Helper()
+	if !strings.HasPrefix(b.page.header.Get("Content-Type"), "text/html") || !strings.HasPrefix(b.page.url.Path, "/console/") {
+		return
+	}
+	if scripts := all(b.page.root, func(n *html.Node) bool { return n.Data == "script" }); len(scripts) != 1 || scripts[0].FirstChild != nil {
+		b.t.Errorf("%s has %d scripts, or one in the page", b.page.url, len(scripts))
+	}
+	summary := find(b.page.root, func(n *html.Node) bool { return attribute(n, "class") == "problems" })
+	if summary == nil {
+		return
+	}
+	if !hasAttribute(summary, "autofocus") {
+		b.t.Errorf("%s: the summary of the mistakes does not take the focus", b.page.url)
+	}
+	for _, link := range all(summary, func(n *html.Node) bool { return n.Data == "a" }) {
+		id := strings.TrimPrefix(attribute(link, "href"), "#")
+		field := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == id })
+		if field == nil || attribute(field, "aria-invalid") != "true" {
+			b.t.Errorf("%s: the mistake %q leads to %q, which is no field with a mistake", b.page.url, textOf(link), id)
+		} else if hasAttribute(link, "data-line") {
+			continue
+		}
+		if mistake := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == id+"-mistake" }); mistake == nil || textOf(mistake) != textOf(link) {
+			b.t.Errorf("%s: the mistake %q is not at its field", b.page.url, textOf(link))
+		} else if !strings.Contains(attribute(field, "aria-describedby"), id+"-mistake") {
+			b.t.Errorf("%s: the field %s is not described by its mistake", b.page.url, id)
+		}
+	}
+}
+
+// cookie returns the value of the session cookie; empty for none.
+func (b *browser) cookie() string {
+	for _, c := range b.client.Jar.Cookies(b.page.url) {
+		if c.Name == "tollgate" {
+			return c.Value
+		}
+	}
+	return ""
 }
 
 // press presses the button with a text after filling in fields, given by their names and values in

@@ -89,6 +89,38 @@ func checkLinks(t *testing.T, b *browser) {
 	}
 }
 
+// checkResponses checks the headers of what is no page: redirects, and the files that pages load.
+func checkResponses(t *testing.T, b *browser) {
+	t.Helper()
+	b.open("/console/", http.StatusOK)
+	want := map[string]map[string]string{
+		"/console/operator":                {"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff"},
+		"/console/account/devices/1/trust": {"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "Location": "/console/account"},
+	}
+	for _, n := range all(b.page.root, func(n *html.Node) bool { return n.Data == "link" || n.Data == "script" }) {
+		want[attribute(n, "href")+attribute(n, "src")] = map[string]string{"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+	}
+	if len(want) != 5 {
+		t.Errorf("the page loads %d files, want a style, a script and an icon", len(want)-2)
+	}
+	for path, headers := range want {
+		r := b.request(http.MethodGet, path, nil, "")
+		for _, c := range b.client.Jar.Cookies(b.page.url) {
+			r.AddCookie(c)
+		}
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		for name, value := range headers {
+			if got := response.Header.Get(name); got != value {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, value)
+			}
+		}
+	}
+}
+
 // TestHeaders checks the headers of pages, and that forms of other sites are refused.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
@@ -118,6 +150,7 @@ func TestHeaders(t *testing.T) {
 		check(path, http.StatusOK)
 	}
 	check("/console/quarantine", http.StatusForbidden)
+	checkResponses(t, b)
 	for _, other := range []map[string]string{
 		{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, {"Sec-Fetch-Site": "", "Origin": "null"},
 	} {

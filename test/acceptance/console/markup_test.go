@@ -63,7 +63,7 @@ func TestMarkup(t *testing.T) {
 	b.press("Approve", http.StatusOK, "comment", markup)
 	apiclient.Call(t, "PATCH", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0/status", map[string]string{"status": "deprecated", "statusMessage": markup}, ada.Bearer()...).WantStatus(t, http.StatusOK)
 	a.open("/console/account", http.StatusOK)
-	a.press("Rename Firefox on Linux", http.StatusOK, "name", markup)
+	a.press("Save the name of Firefox on Linux", http.StatusOK, "name", markup)
 	check(a, review, "/console/", "/console/?q="+strings.ReplaceAll(markup, " ", "+"), "/console/servers/com.example/weather", "/console/account", "/console/account/log",
 		"/console/own/com.example/weather")
 	b.open("/console/quarantine", http.StatusOK)

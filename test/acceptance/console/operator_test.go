@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // operatorPages are all pages of operators.
@@ -116,7 +118,7 @@ func TestOperatorGrants(t *testing.T) {
 		b.follow("Grants", http.StatusOK)
 		b.wantText("bea@example.com operate *")
 		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "nobody@example.com", "action", "publish", "resource", "com.example/*")
-		b.wantText("There is a problem")
+		b.wantText("E-mail address has no account.")
 		if b.field("email") != "nobody@example.com" || b.field("resource") != "com.example/*" {
 			t.Errorf("the form has %q, %q", b.field("email"), b.field("resource"))
 		}
@@ -153,7 +155,7 @@ func TestOperatorRegistry(t *testing.T) {
 		b := newOperator(t, e, s)
 		b.follow("Views", http.StatusOK)
 		b.press("Add this view", http.StatusUnprocessableEntity, "name", "Data", "include", "com.example/*")
-		b.wantText("There is a problem")
+		b.wantText("Name must have 1 to 40 lower-case letters")
 		b.press("Add this view", http.StatusOK, "name", "data", "include", "com.example/* com.other/*", "access", "token")
 		b.wantText("The view is added.", "/registries/data", "com.example/* com.other/*", "token")
 		apiclient.Call(t, "GET", s.API+"/registries/data/v0.1/servers", nil).WantStatus(t, http.StatusUnauthorized)
@@ -208,5 +210,28 @@ func TestOperatorLimits(t *testing.T) {
 		if got := strings.TrimSpace(string(hot.Body)); got != want {
 			t.Errorf("hot keys are %s, want %s", got, want)
 		}
+	})
+}
+
+// TestOperatorDeadEvents shows the events that were not delivered, and sends them again.
+func TestOperatorDeadEvents(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "WEBHOOK_RETRY_FOR=1s")...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+		e.RunCommand(t, "", "webhook", "add", "https://hooks.invalid/in", "--events", "published") // a name that no DNS has (RFC 6761)
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		b := newOperator(t, e, s)
+		await.Until(t, time.Minute, "an event that is dead", func() bool {
+			b.open("/console/operator/webhooks", http.StatusOK)
+			return strings.Contains(b.text(), "Not delivered 1")
+		})
+		b.wantText("The newest that were not delivered", "com.example/weather 1.0.0")
+		b.open("/console/operator", http.StatusOK)
+		b.wantText("1 event was not delivered. Webhooks")
+		b.open("/console/operator/webhooks", http.StatusOK)
+		b.press("Send them again to hooks.invalid", http.StatusOK)
+		b.wantPath("/console/operator/webhooks?done=redelivered")
+		b.wantText("The events are sent again.")
 	})
 }

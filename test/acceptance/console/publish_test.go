@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
@@ -43,6 +45,14 @@ func TestPublish(t *testing.T) {
 		b.follow("Publish", http.StatusOK)
 		b.press("Publish", http.StatusUnprocessableEntity, "document", "{\n  \"name\": 1,\n}")
 		b.wantText("Line 3, column 1 Body is not valid JSON")
+		b.press("Publish", http.StatusUnprocessableEntity, "document", " \n")
+		b.wantText("Paste a document, or choose a file.")
+		many := `{"remotes":[` + strings.Repeat(`{"type":"x"},`, 3000) + `1]}`
+		b.press("Publish", http.StatusUnprocessableEntity, "document", many)
+		b.wantText("Line 1, column 25", "more, which you see after you have mended these.")
+		if size := len(b.page.body) - len(html.EscapeString(many)); size > largePage {
+			t.Errorf("the page has %d bytes around the document", size)
+		}
 		b.press("Publish", http.StatusUnprocessableEntity, "document", documentWithMistakes)
 		b.wantText("Line 3, column 11: name", "Line 7, column 41: remotes[0].url", "Line 8, column 5: remotes[1].url is required", "The document breaks 3 rules")
 		if b.field("document") != documentWithMistakes {
@@ -123,7 +133,7 @@ func TestOwnServers(t *testing.T) {
 		b.press("Change the status", http.StatusOK)
 		b.wantText("The status is changed.", "1.0.0: deprecated")
 		b.press("Change the status", http.StatusUnprocessableEntity, "status", "active", "message", "x")
-		b.wantText("StatusMessage is allowed with deprecated and deleted only")
+		b.wantText("Message is allowed with deprecated and deleted only")
 		b.press("Change the status", http.StatusOK, "version", "", "status", "deleted", "message", "Gone.")
 		b.open("/console/servers/com.example/weather/versions/1.0.0", http.StatusOK)
 		b.wantText("Deleted", "Gone.")

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,10 @@ func TestRoot(t *testing.T) {
 		b.open("/console", http.StatusOK)
 		b.wantPath("/console/")
 		b.open("/console/nothing", http.StatusNotFound)
-		b.wantText("Not found", "All servers")
+		b.wantText("Not found", "All servers", "Sign in")
+		b.signIn(e.NewPerson(t, "ada@example.com"))
+		b.open("/console/nothing", http.StatusNotFound)
+		b.wantText("Not found", "My servers", "ada@example.com")
 	})
 }
 
@@ -75,7 +79,7 @@ func TestSignIn(t *testing.T) {
 		b.press("Sign in", http.StatusUnprocessableEntity, "email", "nobody@example.com", "password", "wrong")
 		b.wantText("E-mail address or password is wrong.")
 		b.press("Sign in", http.StatusUnprocessableEntity, "email", "nonsense", "password", "x")
-		b.wantText("Email must be an e-mail address.")
+		b.wantText("E-mail address must be an e-mail address.")
 		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.wantPath("/console/account?done=session")
 		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.", "New device: no code was entered on it yet.")
@@ -167,6 +171,19 @@ func checkCookie(t *testing.T, b *browser) {
 	}
 }
 
+// checkDeviceCookie checks that the browser has a device cookie, for the pages of the console alone.
+func checkDeviceCookie(t *testing.T, b *browser) {
+	t.Helper()
+	for path, want := range map[string]bool{"/console/account": true, "/console": true, "/": false, "/auth/login": false} {
+		u := *b.page.url
+		u.Path = path
+		has := slices.ContainsFunc(b.client.Jar.Cookies(&u), func(c *http.Cookie) bool { return c.Name == "tollgate_device" })
+		if has != want {
+			t.Errorf("the browser sends the device cookie to %s: %t", path, has)
+		}
+	}
+}
+
 // TestNoOpenRedirect checks that a sign-in leads to pages of the console only.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
@@ -206,6 +223,9 @@ func TestSecureCookie(t *testing.T) {
 		return response, strings.Join(response.Header.Values("Set-Cookie"), "\n")
 	}
 	response, cookie := send("tools.example.com", "https")
+	if got := response.Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("the response with the cookie has Cache-Control %q", got)
+	}
 	lower := strings.ToLower(cookie)
 	if response.StatusCode != http.StatusSeeOther || !strings.HasPrefix(cookie, "__Host-tollgate=") {
 		t.Fatalf("over TLS the status is %d and the cookie %s", response.StatusCode, cookie)
@@ -244,6 +264,9 @@ func TestSecondFactor(t *testing.T) {
 		b.open("/console/sign-in?next=/console/account", http.StatusOK)
 		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.wantText("Second factor")
+		b.follow("Start again", http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Faccount")
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.press("Continue", http.StatusUnprocessableEntity, "code", "000000")
 		b.wantText("There is a problem")
 		b.press("Continue", http.StatusOK, "code", app.Code(t, 1))
@@ -268,7 +291,7 @@ func TestSessionsEndTogether(t *testing.T) {
 		b.open("/console/step-up?next=/console/account", http.StatusOK)
 		b.verify(e, ada, http.StatusOK)
 		b.wantPath("/console/account")
-		b.wantText("Full trust.")
+		b.wantText("Full trust.", "Full trust A code was entered.")
 		elsewhere.open("/console/account", http.StatusOK)
 		elsewhere.wantText("Full trust.")
 
@@ -285,6 +308,67 @@ func TestSessionsEndTogether(t *testing.T) {
 	})
 }
 
+// TestSessionEndsMeanwhile checks what happens to a form that is sent after the session has ended: it leads
+// to the sign-in, which says so and leads back to the page of the form.
+func TestSessionEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewPerson(t, "ada@example.com", "publish *")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.open("/console/publish", http.StatusOK)
+		publish := b.submission("Publish", "document", goodDocument)
+		publish.Header.Set("Referer", b.base+"/console/publish")
+		b.open("/console/step-up?next=/console/own", http.StatusOK)
+		send := b.submission("Send a code to a…@example.com")
+		old, other := b.cookie(), newBrowser(t, s)
+		other.client.Jar.SetCookies(b.page.url, b.client.Jar.Cookies(b.page.url))
+		other.open("/console/", http.StatusOK)
+		other.press("Sign out", http.StatusOK)
+		b.send(publish, http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Fpublish&ended=1")
+		b.wantText("Your session has ended, and the form was not accepted.")
+		if b.cookie() != old { // another tab may have a new one
+			t.Error("a request with an old cookie removes the cookie")
+		}
+		b.send(send, http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Fown")
+		b.open("/console/step-up?next=/console/own", http.StatusOK)
+		b.wantPath("/console/sign-in?next=%2Fconsole%2Fown")
+		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		b.wantPath("/console/own")
+	})
+}
+
+// TestActAddresses opens the addresses of forms, as from the history of a browser: each leads to its page.
+func TestActAddresses(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, fixture.RegistrySettings()...)
+	b := newOperator(t, e, s)
+	for address, page := range map[string]string{
+		"/sign-out": "/", "/account/sessions/1/end": "/account", "/account/devices/1/revoke": "/account", "/account/devices/1/name": "/account",
+		"/account/devices/1/trust": "/account", "/account/authenticator/activate": "/account/authenticator", "/account/authenticator/disable": "/account/authenticator",
+		"/step-up/send": "/step-up", "/step-up/verify": "/step-up", "/step-up/resend": "/step-up",
+		"/operator/people/bea%40example.com/lock": "/operator/people/bea%40example.com", "/operator/grants/remove": "/operator/grants",
+		"/operator/policies/1/remove": "/operator/policies", "/operator/views/x/remove": "/operator/views", "/operator/webhooks/1/remove": "/operator/webhooks",
+		"/operator/webhooks/1/redeliver": "/operator/webhooks",
+	} {
+		b.open("/console"+address, http.StatusOK)
+		b.wantPath("/console" + page)
+	}
+	for _, form := range []string{"/account/sessions/1/end", "/account/devices/1/revoke", "/account/devices/1/name", "/operator/policies/1/remove"} {
+		b.send(b.request(http.MethodPost, "/console"+form, nil, "application/x-www-form-urlencoded"), http.StatusNotFound)
+	}
+	b.open("/console/own/com.example/unknown/status", http.StatusNotFound)
+	b.wantPath("/console/own/com.example/unknown")
+	b.open("/console/reviews/00000000-0000-4000-8000-000000000000/decide", http.StatusNotFound)
+	b.wantPath("/console/reviews/00000000-0000-4000-8000-000000000000")
+	b.open("/console/quarantine/release", http.StatusForbidden)
+	b.wantPath("/console/quarantine")
+}
+
 // TestCookieRotation checks that the cookie from before a step-up is dead after it.
 func TestCookieRotation(t *testing.T) {
 	t.Parallel()
@@ -299,10 +383,15 @@ func TestCookieRotation(t *testing.T) {
 		b.press("Send a code to a…@example.com", http.StatusOK)
 		b.press("Verify", http.StatusUnprocessableEntity, "step-up.code", "00000x")
 		b.wantText("The code is wrong.")
+		gone := b.submission("Send a new code", "step-up.challenge", "00000000-0000-4000-8000-000000000000")
+		b.send(gone, http.StatusUnprocessableEntity)
+		b.wantText("This code cannot be used any more. Get a new one.")
+		b.press("Send a code to a…@example.com", http.StatusOK)
 		b.press("Send a new code", http.StatusOK)
 		b.wantText("A new code was sent.")
 		b.press("Verify", http.StatusOK, "step-up.code", e.LastCode(t, ada.Email))
 		b.wantPath("/console/")
+		checkDeviceCookie(t, b)
 		thief.client.Jar.SetCookies(b.page.url, stolen)
 		thief.open("/console/account", http.StatusOK)
 		thief.wantText("E-mail address Password")
@@ -310,6 +399,6 @@ func TestCookieRotation(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account", http.StatusOK)
-		b.wantText("Limited trust.")
+		b.wantText("Limited trust.", "This session may not change the registry yet.", "The device is verified, but not marked as trusted.")
 	})
 }

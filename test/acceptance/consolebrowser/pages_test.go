@@ -7,8 +7,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -36,6 +38,16 @@ type site struct {
 }
 
 const longName = "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be-in-practice-and-longer"
+
+const documentWithMistakes = `{
+  "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+  "name": "com.example/weather",
+  "description": "Answers what the weather will be",
+  "version": 2,
+  "remotes": [
+    { "type": "http", "url": "https://weather.example.com/mcp" }
+  ]
+}`
 
 func openSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
@@ -69,6 +81,18 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 		"title": "خادم الطقس للجميع", "description": "يعرض حالة الطقس في كل مكان. " + strings.Repeat("ä", 40),
 		"remotes": []map[string]any{{"type": "streamable-http", "url": "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30)}},
 	}))
+	for _, server := range []struct{ name, version, title, description, packages string }{
+		{"com.example/calendar", "2.3.0", "Calendar", "Finds free times and books meetings", "npm"},
+		{"com.example/documents", "1.4.1", "Documents", "Searches the documents of the organisation", ""},
+		{"com.example/tickets", "0.9.2", "Tickets", "Reads and writes tickets of the help desk", "pypi"},
+		{"org.example/translate", "3.0.0", "Translate", "Translates texts between 40 languages", ""},
+	} {
+		more := map[string]any{"title": server.title, "description": server.description}
+		if server.packages != "" {
+			more["packages"] = []map[string]any{{"registryType": server.packages, "identifier": "example-server", "version": server.version, "transport": map[string]any{"type": "stdio"}}}
+		}
+		approve(publish(server.name, server.version, more))
+	}
 	approve(publish("com.example/news", "1.0.0", nil))
 	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
 	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{"serverName": "com.example/news", "reason": "It sends data elsewhere."}).WantStatus(t, http.StatusOK)
@@ -98,6 +122,48 @@ func (s *site) checkOpenPages() {
 	s.check(everybody, "not-found", "/console/servers/com.example/unknown")
 	s.check(everybody, "sign-in", "/console/sign-in")
 	s.check(everybody, "filtered", "/console/?status=active&remote=true")
+	s.check(everybody, "wrong-filter", "/console/?status=nonsense")
+	everybody.open("/console/sign-in")
+	everybody.fill("E-mail address", "ada@example.com")
+	everybody.fill("Password", "wrong")
+	everybody.enter()
+	s.checkOpen(everybody, "wrong-password")
+	s.checkSecondFactor()
+}
+
+// checkSecondFactor checks the pages of an authenticator app, from the first step to the next sign-in.
+func (s *site) checkSecondFactor() {
+	s.e.NewPerson(s.t, "dan@example.com")
+	dan := newPerson(s.t, s.e, s.s)
+	dan.signIn("dan@example.com")
+	s.check(dan, "empty-own", "/console/own")
+	s.check(dan, "forbidden", "/console/quarantine")
+	dan.open("/console/account/authenticator")
+	dan.click("Set up an authenticator app")
+	dan.verify("dan@example.com")
+	s.checkOpen(dan, "confirm")
+	dan.click("Set up an authenticator app")
+	s.checkOpen(dan, "qr-code")
+	dan.set("code", "000000")
+	dan.click("Turn it on")
+	s.checkOpen(dan, "wrong-authenticator")
+	code, err := totp.GenerateCode(strings.ReplaceAll(chromium.Evaluate[string](s.t, dan.tab, `document.querySelector("[name=secret]").value`), " ", ""), time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dan.set("code", code)
+	dan.click("Turn it on")
+	s.checkOpen(dan, "recovery-codes")
+	s.check(dan, "authenticator-on", "/console/account/authenticator")
+	dan.click("Sign out")
+	dan.open("/console/sign-in")
+	dan.fill("E-mail address", "dan@example.com")
+	dan.fill("Password", fixture.Password)
+	dan.enter()
+	s.checkOpen(dan, "second-factor")
+	dan.fill("Code", "000000")
+	dan.enter()
+	s.checkOpen(dan, "wrong-factor")
 }
 
 // checkOwnPages checks what a publisher has: the account, and the own servers.
@@ -110,8 +176,8 @@ func (s *site) checkOwnPages() {
 	s.check(ada, "log", "/console/account/log")
 	s.check(ada, "publish", "/console/publish")
 	ada.open("/console/publish")
-	ada.fill("Server document", `{"name":"com.example/weather","version":1,"description":"Weather.","remotes":[{"type":"http"}]}`)
-	ada.press("Publish")
+	ada.set("document", documentWithMistakes)
+	ada.click("Publish")
 	s.checkOpen(ada, "mistakes")
 	ada.open("/console/own/com.example/weather")
 	ada.press("Change the status")
@@ -123,6 +189,10 @@ func (s *site) checkOwnPages() {
 	s.checkOpen(ada, "wrong-code")
 	s.check(ada, "own", "/console/own")
 	s.check(ada, "status", "/console/own/com.example/weather")
+	ada.open("/console/account")
+	ada.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](`void (() => { for (const f of document.querySelectorAll("input[name=name]")) { f.removeAttribute("maxlength"); f.value = "x".repeat(65); } })()`))
+	ada.click("Save the name of Headless Chrome on Linux")
+	s.checkOpen(ada, "wrong-name")
 }
 
 // checkReviews checks the pages of a reviewer.
@@ -135,6 +205,10 @@ func (s *site) checkReviews() {
 	bea.press("com.example/weather")
 	s.checkOpen(bea, "review")
 	s.check(bea, "quarantine", "/console/quarantine")
+	s.check(bea, "quarantine-form", "/console/quarantine?name=com.example/weather&version=1.0.0")
+	s.check(bea, "approved", "/console/reviews?state=approved")
+	bea.click("com.example/weather")
+	s.checkOpen(bea, "decided")
 }
 
 // checkOperator checks the pages of an operator, empty ones and those with something on them.
@@ -161,6 +235,15 @@ func (s *site) checkOperator() {
 	for _, page := range []string{"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits", "risk", "log"} {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"), strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
+	cem.open("/console/operator/grants")
+	cem.set("email", "nobody@example.com")
+	cem.set("resource", "*x")
+	cem.click("Add this grant")
+	s.checkOpen(cem, "wrong-grant")
+	cem.open("/console/operator/views")
+	cem.set("name", "A long name that no view may have")
+	cem.click("Add this view")
+	s.checkOpen(cem, "wrong-view")
 	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
 }
@@ -181,10 +264,10 @@ func (s *site) check(p *person, name, path string) {
 // checkOpen checks the page that is open.
 func (s *site) checkOpen(p *person, name string) {
 	s.t.Helper()
+	p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
 	for _, v := range chromium.Viewports(1400, 320) {
 		p.tab.SetViewport(s.t, v)
 		chromium.SavePicture(s.t, p.tab, fmt.Sprintf("%s-%s", name, v.Name))
-		p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
 		found, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[[]string](auditScript, chromedp.EvalAwaitPromise))
 		if err != nil {
 			s.t.Fatal(err)

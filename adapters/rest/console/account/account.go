@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 //go:embed templates
@@ -90,16 +91,16 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.show))
-	r.Post(sessionPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession}))
-	r.Post(revokePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke}))
-	r.Post(renamePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain}))
-	r.Post(trustPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust}))
+	p.site.Post(r, sessionPath, 3, site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession})
+	p.site.Post(r, revokePath, 3, site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke})
+	p.site.Post(r, renamePath, 3, site.Act{Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain})
+	p.site.Post(r, trustPath, 3, site.Act{Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust})
 	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
-	r.Post(passwordPath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword}))
+	p.site.Post(r, passwordPath, 0, site.Act{Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword})
 	r.Get(authenticatorPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAuthenticator(v, nil) }))
-	r.Post(authenticatorPath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol}))
-	r.Post(activatePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it on", Do: p.activate, Show: p.showAuthenticator}))
-	r.Post(disablePath, p.site.Do(site.Act{Level: auth.FullTrust, Title: "Turn it off", Do: p.disable, Show: p.showAuthenticator}))
+	p.site.Post(r, authenticatorPath, 0, site.Act{Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol})
+	p.site.Post(r, activatePath, 1, site.Act{Level: auth.FullTrust, Title: "Turn the authenticator app on", Do: p.activate, Show: p.showAuthenticator})
+	p.site.Post(r, disablePath, 1, site.Act{Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
 
@@ -128,8 +129,9 @@ type sessionView struct {
 	auth.Session
 
 	Device  string
+	Country string // from which the person signed in; empty if it is not known
 	Level   string
-	Reasons []string
+	Reasons []string // why the session has its level
 	Current bool
 }
 
@@ -138,6 +140,9 @@ type deviceView struct {
 	auth.Device
 
 	Text    string // its name, or what it is
+	NameID  string // the id of the field for its name
+	Typed   string // what the field contains
+	Renamed bool   // the form was filled in
 	Trust   string
 	Class   string
 	Trusted bool
@@ -147,43 +152,67 @@ type deviceView struct {
 // levels are the trust levels in words.
 var levels = map[auth.TrustLevel]struct{ name, means string }{
 	auth.FullTrust:    {"Full trust", "It may do everything that you may do."},
-	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry. A code raises it."},
-	auth.Unverified:   {"Not verified", "It may look at this account and little else. A code raises it."},
+	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry, until you enter a code."},
+	auth.Unverified:   {"Not verified", "It may look at this account and little else, until you enter a code."},
 	auth.HighRisk:     {"High risk", "It may only sign out."},
 }
 
 func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 
-// showAgain shows the page with the problems of a form on it.
+// showAgain shows the page, also with the name of a device as it was typed and what is wrong with it.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
-	page := auth.PageRequest{Limit: maxListed}
-	sessions, allSessions, err := p.ports.Devices.ListSessions(v.UserContext(), v.Session, page)
+	level := levels[v.Session.TrustLevel]
+	view := accountView{Person: v.Account, Level: level.name, LevelMeans: level.means, Authenticator: v.Account.MFA.Active}
+	renamed, err := pathID[auth.DeviceID](v)
+	if err == nil {
+		problems = problems.At(nameField(renamed))
+	}
+	names, err := p.addDevices(v, &view, renamed)
 	if err != nil {
 		return err
 	}
-	devices, allDevices, err := p.ports.Devices.ListDevices(v.UserContext(), v.Session, page)
-	if err != nil {
+	if err := p.addSessions(v, &view, names); err != nil {
 		return err
 	}
-	reasons, err := p.reasons(v)
+	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+// addDevices adds the devices, one of them with a name as it was typed, and returns the names of all.
+func (p *Pages) addDevices(v *site.Visit, view *accountView, renamed auth.DeviceID) (map[auth.DeviceID]string, error) {
+	devices, all, err := p.ports.Devices.ListDevices(v.UserContext(), v.Session, auth.PageRequest{Limit: maxListed})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	view := accountView{
-		Person: v.Account, Level: levels[v.Session.TrustLevel].name, LevelMeans: levels[v.Session.TrustLevel].means,
-		MoreSessions: allSessions - len(sessions), MoreDevices: allDevices - len(devices), Authenticator: v.Account.MFA.Active,
-	}
+	view.MoreDevices = all - len(devices)
 	names := map[auth.DeviceID]string{}
 	for _, d := range devices {
 		names[d.ID] = nameDevice(d)
-		if !d.Revoked {
-			view.Devices = append(view.Devices, newDeviceView(d, v.Session.DeviceID))
+		if d.Revoked {
+			continue
 		}
+		row := newDeviceView(d, v.Session.DeviceID)
+		if d.ID == renamed {
+			row.Typed, row.Renamed = v.Form.Get("name"), true
+		}
+		view.Devices = append(view.Devices, row)
+	}
+	return names, nil
+}
+
+func (p *Pages) addSessions(v *site.Visit, view *accountView, names map[auth.DeviceID]string) error {
+	sessions, all, err := p.ports.Devices.ListSessions(v.UserContext(), v.Session, auth.PageRequest{Limit: maxListed})
+	if err != nil {
+		return err
+	}
+	view.MoreSessions = all - len(sessions)
+	why, err := p.evaluations(v)
+	if err != nil {
+		return err
 	}
 	for _, s := range sessions {
-		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], levels[s.TrustLevel].name, reasons[s.ID], s.ID == v.Session.ID})
+		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name, explainLevel(s, why), s.ID == v.Session.ID})
 	}
-	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")], Problems: problems}, view)
+	return nil
 }
 
 // nameDevice returns the name of a device, or the browser and the system.
@@ -202,7 +231,9 @@ func nameDevice(d auth.Device) string {
 }
 
 func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
-	view := deviceView{Device: d, Text: nameDevice(d), Trust: "Not verified yet", Class: "warn", Current: d.ID == current}
+	view := deviceView{
+		Device: d, Text: nameDevice(d), NameID: nameField(d.ID), Typed: d.Name, Trust: "Not verified yet", Class: "warn", Current: d.ID == current,
+	}
 	switch {
 	case d.TrustStatus == auth.DeviceUntrusted:
 		view.Trust, view.Class = "Not trusted", "bad"
@@ -216,22 +247,41 @@ func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 	return view
 }
 
+// nameField returns the id of the field for the name of a device.
+func nameField(id auth.DeviceID) string { return "name-" + string(id) }
+
 // evaluations is how many of the last evaluations are searched for those of the sessions.
 const evaluations = 200
 
-// reasons returns why the last sessions did not get full trust when they began.
-func (p *Pages) reasons(v *site.Visit) (map[auth.SessionID][]string, error) {
+// evaluations returns the last evaluations of the person's sign-ins, by their sessions.
+func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]signin.Evaluation, error) {
 	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
 	if err != nil {
 		return nil, err
 	}
-	reasons := map[auth.SessionID][]string{}
+	all := map[auth.SessionID]signin.Evaluation{}
 	for _, e := range found.Events {
 		if id, _ := e.Details["sessionId"].(string); id != "" {
-			reasons[auth.SessionID(id)] = site.DescribeReasons(signin.ReasonsOf(e))
+			all[auth.SessionID(id)] = signin.EvaluationOf(e)
 		}
 	}
-	return reasons, nil
+	return all, nil
+}
+
+// explainLevel returns why a session has its trust level, as far as that is known.
+func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation) []string {
+	e, known := all[s.ID]
+	switch {
+	case !known:
+		return nil
+	case s.TrustLevel != auth.FullTrust:
+		return site.DescribeReasons(e.Reasons)
+	case e.TrustLevel != auth.FullTrust.String():
+		return []string{"A code was entered."}
+	case len(e.Reasons) > 0:
+		return []string{"Little was unusual about the sign-in, or it had a second factor."}
+	}
+	return []string{"Nothing was unusual about the sign-in."}
 }
 
 // notices say what has just been done.
@@ -295,10 +345,15 @@ func (p *Pages) setTrust(v *site.Visit) error {
 	return v.Redirect(Path + "?done=" + done)
 }
 
+// pathID returns the id in the path. It returns fault.NotFound if that is no id.
 func pathID[ID ~string](v *site.Visit) (ID, error) {
-	id, err := v.Param("id")
+	text, err := v.Param("id")
 	if err != nil {
 		return "", err
 	}
-	return auth.ParseUUID[ID]("id", id)
+	id, err := auth.ParseUUID[ID]("id", text)
+	if err != nil {
+		return "", fault.New(fault.NotFound, "there is no such page")
+	}
+	return id, nil
 }

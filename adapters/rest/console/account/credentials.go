@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -51,12 +50,16 @@ type authenticatorView struct {
 	Active bool
 	Setup  bool // it is being set up
 	Secret string
-	Image  template.URL // the QR code
+	URI    string       // of the secret, for apps
+	Image  template.URL // the QR code; empty if there is none
 }
 
 func (p *Pages) showAuthenticator(v *site.Visit, problems site.Problems) error {
-	view := authenticatorView{Active: v.Account.MFA.Active, Secret: v.Form.Get("secret")}
+	view := authenticatorView{Active: v.Account.MFA.Active, Secret: v.Form.Get("secret"), URI: v.Form.Get("uri")}
 	view.Setup = !view.Active && view.Secret != ""
+	if image, err := drawQR(view.URI); err == nil && view.Setup {
+		view.Image = image
+	}
 	return v.Render(authenticatorPage, site.Head{Title: "Authenticator app", Notice: notices[v.Text("done")], Problems: problems}, view)
 }
 
@@ -66,16 +69,14 @@ func (p *Pages) enrol(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	image, err := drawQR(e)
-	if err != nil {
-		return err
-	}
-	return v.Render(authenticatorPage, site.Head{Title: "Authenticator app"}, authenticatorView{Setup: true, Secret: groups(e.Secret.Base32()), Image: image})
+	v.Form.Set("secret", groups(e.Secret.Base32()))
+	v.Form.Set("uri", e.URI)
+	return p.showAuthenticator(v, nil)
 }
 
-// drawQR returns the QR code of an authenticator as a data URL.
-func drawQR(e credentials.Enrolment) (template.URL, error) {
-	code, err := qr.Encode(e.URI, qr.M)
+// drawQR returns a text as a QR code in a data URL.
+func drawQR(text string) (template.URL, error) {
+	code, err := qr.Encode(text, qr.M)
 	if err != nil {
 		return "", fmt.Errorf("draw a QR code: %w", err)
 	}
@@ -108,12 +109,18 @@ func (p *Pages) activate(v *site.Visit) error {
 	for _, c := range codes {
 		view.Codes = append(view.Codes, string(c))
 	}
-	return v.Render(recoveryPage, site.Head{Title: "Recovery codes"}, view)
+	if err := v.RotateCookie(); err != nil {
+		return err
+	}
+	return v.Render(recoveryPage, site.Head{Title: "Recovery codes", Notice: "The authenticator app is on."}, view)
 }
 
 func (p *Pages) disable(v *site.Visit) error {
 	if err := p.ports.Credentials.Disable(v.UserContext(), v.Session, readCode(v)); err != nil {
 		return asProblem(err, "code")
+	}
+	if err := v.RotateCookie(); err != nil {
+		return err
 	}
 	return v.Redirect(authenticatorPath + "?done=disabled")
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -63,6 +62,7 @@ type eventView struct {
 	Who     string
 	Text    string
 	Details []site.Field
+	IDs     []site.Field
 }
 
 // eventTexts are the types of events in words.
@@ -86,31 +86,39 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 		return v.Render(logPage, site.Head{Title: "Audit log", Problems: problems}, view)
 	}
 	found, err := l.Trail.Search(v.UserContext(), l.User, q)
+	if err == nil {
+		err = view.fill(v, found, q.Offset)
+	}
 	if err != nil {
 		return err
 	}
+	return v.Render(logPage, site.Head{Title: "Audit log"}, view)
+}
+
+// fill adds the events and the addresses of the other pages.
+func (view *logView) fill(v *site.Visit, found audit.Page, offset int) error {
 	view.Total = found.Total
 	for _, e := range found.Events {
-		row, err := l.newEventView(v, e)
+		row, err := view.newEventView(v, e)
 		if err != nil {
 			return err
 		}
 		view.Events = append(view.Events, row)
 	}
-	if q.Offset > 0 {
-		view.Newer = l.address(v, max(q.Offset-perPage, 0))
+	if offset > 0 {
+		view.Newer = view.address(v, max(offset-perPage, 0))
 	}
-	if q.Offset+perPage < found.Total {
-		view.Older = l.address(v, q.Offset+perPage)
+	if offset+perPage < found.Total {
+		view.Older = view.address(v, offset+perPage)
 	}
-	return v.Render(logPage, site.Head{Title: "Audit log"}, view)
+	return nil
 }
 
 // newEventView returns an event in words.
 func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
 	row := eventView{Event: e, Text: eventTexts[e.Type]}
 	if action, ok := e.Details[actionDetail].(string); ok {
-		row.Text += ": " + strings.ReplaceAll(action, "_", " ")
+		row.Text += ": " + describeAction(action)
 	}
 	var err error
 	if l.Everybody {
@@ -118,7 +126,7 @@ func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
 			return eventView{}, err
 		}
 	}
-	row.Details, err = describe(e.Details, v.NameOf)
+	row.Details, row.IDs, err = describe(e.Details, v.NameOf)
 	return row, err
 }
 

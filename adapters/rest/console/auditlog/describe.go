@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,24 +10,55 @@ import (
 	"unicode"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 )
 
 // names are the details whose names do not say in words what they are.
 var names = map[string]string{
-	"actor": "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device",
+	"actor": "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device", "challengeId": "Code",
+	"factors":           "Score",
 	"geographicAnomaly": "Place", "ipReputation": "Network reputation", "deviceFamiliarity": "Device", "loginVelocity": "Number of sign-ins",
 }
 
-// actionDetail is the detail that says what was done. It is in the heading of an event.
-const actionDetail = "action"
+// actions are the actions whose names do not say in words what was done.
+var actions = map[string]string{
+	"initiate": "a code was requested", "resend": "a code was sent again", "deliver": "a code could not be delivered", "verify": "a code was entered",
+	"mfa_enrol": "an authenticator app was set up", "mfa_activate": "the authenticator app was turned on",
+	"mfa_disable": "the authenticator app was turned off", "new": "first sign-in",
+}
+
+// values are the values that are names in the API.
+var values = map[string]string{
+	auth.FullTrust.String(): "full trust", auth.LimitedTrust.String(): "limited trust", auth.Unverified.String(): "not verified",
+	auth.HighRisk.String(): "high risk", string(auth.EmailOTP): "a code by e-mail", string(auth.SMSOTP): "a code by text message",
+	string(auth.AuthenticatorApp): "the authenticator app", string(auth.DeviceTrusted): "trusted", string(auth.DeviceUntrusted): "not trusted",
+	string(auth.DevicePending): "not verified yet",
+}
+
+// The details that the page does not show as they are.
+const (
+	actionDetail  = "action"  // what was done: it is in the heading of an event
+	factorsDetail = "factors" // the points of each part of a score
+	reasonsDetail = "reasons" // why each part has its points
+)
 
 // people are the details that name a person by id.
 var people = []string{audit.Actor, "decidedBy", "submittedBy"}
 
+// describeAction returns an action in words.
+func describeAction(action string) string {
+	if known, ok := actions[action]; ok {
+		return known
+	}
+	return strings.ReplaceAll(action, "_", " ")
+}
+
 // describe returns the details of an event in words, ordered by name; details of details follow their
-// own. nameOf returns the e-mail address of a person.
-func describe(details map[string]any, nameOf func(id string) (string, error)) (fields []site.Field, err error) {
+// own. The ids in them, which help only those who look for them, are apart. nameOf returns the e-mail
+// address of a person.
+func describe(details map[string]any, nameOf func(id string) (string, error)) (fields, ids []site.Field, err error) {
+	details = mergeReasons(details)
 	for _, name := range slices.Sorted(maps.Keys(details)) {
 		if name == actionDetail {
 			continue
@@ -37,15 +69,36 @@ func describe(details map[string]any, nameOf func(id string) (string, error)) (f
 			}
 			continue
 		}
-		value := text(details[name])
+		field := site.Field{Name: words(name), Value: text(details[name])}
 		if slices.Contains(people, name) {
-			if value, err = nameOf(value); err != nil {
-				return nil, err
+			if field.Value, err = nameOf(field.Value); err != nil {
+				return nil, nil, err
 			}
 		}
-		fields = append(fields, site.Field{Name: words(name), Value: value})
+		if strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "Identity") {
+			ids = append(ids, field)
+			continue
+		}
+		fields = append(fields, field)
 	}
-	return fields, nil
+	return fields, ids, nil
+}
+
+// mergeReasons returns the details of an event with the points and the reason of each part of a score in
+// one text.
+func mergeReasons(details map[string]any) map[string]any {
+	points, scored := details[factorsDetail].(map[string]any)
+	reasons, explained := details[reasonsDetail].(map[string]any)
+	if !scored || !explained {
+		return details
+	}
+	merged, parts := maps.Clone(details), maps.Clone(points)
+	for name, reason := range reasons {
+		parts[name] = text(points[name]) + " points: " + text(reason)
+	}
+	delete(merged, reasonsDetail)
+	merged[factorsDetail] = parts
+	return merged
 }
 
 // words returns the name of a detail in words: "riskScore" is "Risk score".
@@ -79,7 +132,7 @@ func lowerFirst(s string) string {
 func text(value any) string {
 	switch v := value.(type) {
 	case string:
-		return v
+		return cmp.Or(values[v], v)
 	case bool:
 		if v {
 			return "yes"

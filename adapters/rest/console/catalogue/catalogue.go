@@ -101,14 +101,6 @@ func (p *Pages) list(v *site.Visit) error {
 		Search: strings.TrimSpace(v.Text("q")), Cursor: v.Text("cursor"), Limit: perPage, Version: registry.LatestAlias,
 		Status: v.Text("status"), PackageType: v.Text("package"), Remote: v.Text("remote"),
 	}
-	view := listView{Search: q.Search, Status: q.Status, Package: q.PackageType, Remote: q.Remote, Later: q.Cursor != ""}
-	filters := url.Values{}
-	for name, value := range map[string]string{"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote} {
-		if value != "" {
-			filters.Set(name, value)
-		}
-	}
-	view.Filtered, view.First = len(filters) > 0, site.Home+"?"+filters.Encode()
 	found, err := p.reader.List(v.UserContext(), q)
 	var problems site.Problems
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
@@ -117,6 +109,20 @@ func (p *Pages) list(v *site.Visit) error {
 	} else if err != nil {
 		return err
 	}
+	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, newListView(q, found))
+}
+
+func newListView(q browse.Query, found browse.Page) listView {
+	filters := url.Values{}
+	for name, value := range map[string]string{"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote} {
+		if value != "" {
+			filters.Set(name, value)
+		}
+	}
+	view := listView{
+		Search: q.Search, Status: q.Status, Package: q.PackageType, Remote: q.Remote, Later: q.Cursor != "",
+		Filtered: len(filters) > 0, First: site.Home + "?" + filters.Encode(),
+	}
 	for _, r := range found.Records {
 		view.Servers = append(view.Servers, NewCard(r))
 	}
@@ -124,7 +130,7 @@ func (p *Pages) list(v *site.Visit) error {
 		filters.Set("cursor", found.NextCursor)
 		view.Next = site.Home + "?" + filters.Encode()
 	}
-	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
+	return view
 }
 
 // NewCard returns the card of a version.

@@ -71,20 +71,9 @@ const (
 const maxListed = 50
 
 func (p *Pages) server(v *site.Visit) error {
-	namespace, err := v.Param("namespace")
+	name, version, err := readVersion(v)
 	if err != nil {
 		return err
-	}
-	name, err := v.Param("server")
-	if err != nil {
-		return err
-	}
-	name = namespace + "/" + name
-	version := registry.LatestAlias
-	if v.Params("version") != "" {
-		if version, err = v.Param("version"); err != nil {
-			return err
-		}
 	}
 	editions, err := p.reader.Editions(v.UserContext(), name)
 	if err != nil {
@@ -96,13 +85,26 @@ func (p *Pages) server(v *site.Visit) error {
 	}
 	view := newServerView(record)
 	view.list(editions)
-	if err := view.offer(v, record); err != nil {
-		return err
-	}
-	if err := p.addWaiting(v, &view); err != nil {
+	if err := p.addOffers(v, &view, record); err != nil {
 		return err
 	}
 	return v.Render(serverPage, site.Head{Title: view.Title}, view)
+}
+
+// readVersion returns the name of the server in the path, and its version there, or the latest.
+func readVersion(v *site.Visit) (name, version string, err error) {
+	namespace, err := v.Param("namespace")
+	if err != nil {
+		return "", "", err
+	}
+	if name, err = v.Param("server"); err != nil {
+		return "", "", err
+	}
+	version = registry.LatestAlias
+	if v.Params("version") != "" {
+		version, err = v.Param("version")
+	}
+	return namespace + "/" + name, version, err
 }
 
 // addWaiting adds what of the server waits for review, as far as the person may see it.
@@ -136,6 +138,14 @@ func newServerView(r registry.Record) serverView {
 		view.Installs = newInstalls(r)
 	}
 	return view
+}
+
+// addOffers adds what the person may do with the server, and what of it waits for review.
+func (p *Pages) addOffers(v *site.Visit, view *serverView, r registry.Record) error {
+	if err := view.offer(v, r); err != nil {
+		return err
+	}
+	return p.addWaiting(v, view)
 }
 
 // offer adds what the person may do with the server.
@@ -188,9 +198,10 @@ var clients = [...]struct {
 }
 
 func newInstalls(r registry.Record) (installs []installView) {
+	install := allowlist.ParseInstall(r)
 	for _, c := range clients {
 		view := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
-		if err := view.fill(r, c.id); err != nil {
+		if err := view.fill(install, c.id); err != nil {
 			view.Problem = fault.PublicMessage(err)
 		}
 		if len(view.Snippet) > maxSnippet {
@@ -202,8 +213,8 @@ func newInstalls(r registry.Record) (installs []installView) {
 	return installs
 }
 
-func (view *installView) fill(r registry.Record, c allowlist.Client) error {
-	snippet, err := allowlist.NewSnippet(r, c)
+func (view *installView) fill(install allowlist.Install, c allowlist.Client) error {
+	snippet, err := install.Snippet(c)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -17,12 +18,12 @@ const (
 	removeGrantPath = grantsPath + "/remove"
 )
 
-var grantsPage = site.ParsePage(templates, "templates/grants.html", "templates/tabs.html")
+var grantsPage = site.ParsePage(templates, "templates/grants.html")
 
 func (p *Pages) mountGrants(r fiber.Router) {
 	r.Get(grantsPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.grants(ctx, v, nil) }))
-	r.Post(grantsPath, p.act("Add this grant", p.addGrant, p.grants))
-	r.Post(removeGrantPath, p.act("Remove this grant", p.removeGrant, nil))
+	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.grants))
+	p.site.Post(r, removeGrantPath, 1, p.act("Remove this grant", p.removeGrant, nil))
 }
 
 // grantsView is the page with the grants.
@@ -47,19 +48,25 @@ func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problem
 		return err
 	}
 	view := grantsView{Later: after != (registry.Grant{}), Email: v.Form.Get("email"), Action: v.Form.Get("action"), Resource: v.Form.Get("resource")}
-	for i, g := range all {
-		if i == perPage {
-			last := all[i-1]
-			view.Next = grantsPath + "?" + url.Values{"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()}}.Encode()
-			break
-		}
+	if len(all) > perPage {
+		last := all[perPage-1]
+		view.Next = grantsPath + "?" + url.Values{"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()}}.Encode()
+	}
+	if err := view.fill(v, all[:min(len(all), perPage)]); err != nil {
+		return err
+	}
+	return v.Render(grantsPage, site.Head{Title: "Grants", Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+func (view *grantsView) fill(v *site.Visit, all []registry.Grant) error {
+	for _, g := range all {
 		email, err := v.NameOf(string(g.Holder))
 		if err != nil {
 			return err
 		}
 		view.Grants = append(view.Grants, grantRow{email, string(g.Action), g.Pattern.String()})
 	}
-	return v.Render(grantsPage, site.Head{Title: "Grants", Notice: notices[v.Text("done")], Problems: problems}, view)
+	return nil
 }
 
 // readGrant returns the grant after which a page begins; the zero value for the first page.
@@ -81,8 +88,11 @@ func (p *Pages) formGrant(ctx context.Context, v *site.Visit) (registry.Grant, e
 		return registry.Grant{}, err
 	}
 	a, err := p.ports.People.ByEmail(ctx, email)
+	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
+		err = auth.InvalidField(auth.CodeInvalidInput, "email", "has no account")
+	}
 	g.Holder = registry.Holder(a.ID)
-	return g, asProblem(err)
+	return g, err
 }
 
 func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {

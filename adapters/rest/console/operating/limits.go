@@ -18,7 +18,7 @@ import (
 
 const limitsPath = Path + "/limits"
 
-var limitsPage = site.ParsePage(templates, "templates/limits.html", "templates/tabs.html")
+var limitsPage = site.ParsePage(templates, "templates/limits.html")
 
 // Decisions are the rate limit decisions of this process. *decide.Decider implements it.
 type Decisions interface {

@@ -14,7 +14,7 @@ const logPath = Path + "/log"
 // log shows the audit log of everybody, or of one person.
 func (p *Pages) log(ctx context.Context, v *site.Visit) error {
 	l := auditlog.Log{
-		Trail: p.ports.Trail, Path: logPath, Back: site.Link{Text: "Operator", Path: Path}, Email: v.Text("email"), Everybody: true,
+		Trail: p.ports.Trail, Path: logPath, Email: v.Text("email"), Everybody: true,
 	}
 	user, problems, err := p.filterPerson(ctx, l.Email)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
@@ -146,15 +145,15 @@ func (p *Pages) page(h handler) fiber.Handler {
 	return p.site.Require(auth.Unverified, p.authorized(h))
 }
 
-// act returns the handler of a form of operators.
-func (p *Pages) act(title string, do handler, show func(ctx context.Context, v *site.Visit, problems site.Problems) error) fiber.Handler {
+// act returns the act of a form of operators.
+func (p *Pages) act(title string, do handler, show func(ctx context.Context, v *site.Visit, problems site.Problems) error) site.Act {
 	a := site.Act{Level: auth.Unverified, Title: title, Do: p.authorized(do)}
 	if show != nil {
 		a.Show = func(v *site.Visit, problems site.Problems) error {
 			return p.authorized(func(ctx context.Context, v *site.Visit) error { return show(ctx, v, problems) })(v)
 		}
 	}
-	return p.site.Do(a)
+	return a
 }
 
 func (p *Pages) authorized(h handler) site.Handler {
@@ -171,7 +170,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 	}
 }
 
-var overviewPage = site.ParsePage(templates, "templates/overview.html", "templates/tabs.html")
+var overviewPage = site.ParsePage(templates, "templates/overview.html")
 
 // overviewView is the first page.
 type overviewView struct {
@@ -190,6 +189,14 @@ func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 	for _, one := range view.Plugins { // they have a table of their own
 		delete(view.Dependencies, one.Name)
 	}
+	if err := p.addFailures(ctx, &view); err != nil {
+		return err
+	}
+	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
+}
+
+// addFailures adds the mirrors that fail and the number of events that could not be delivered.
+func (p *Pages) addFailures(ctx context.Context, view *overviewView) error {
 	all, err := p.ports.Mirrors.List(ctx)
 	if err != nil {
 		return err
@@ -200,19 +207,8 @@ func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 		}
 	}
 	webhooks, err := p.ports.Webhooks.List(ctx)
-	if err != nil {
-		return err
-	}
 	for _, w := range webhooks {
 		view.Dead += w.Dead
-	}
-	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
-}
-
-// asProblem returns an error that says that something does not exist as a mistake in the form.
-func asProblem(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Invalid, fault.PublicMessage(err))
 	}
 	return err
 }

@@ -17,37 +17,50 @@ const (
 )
 
 var (
-	peoplePage = site.ParsePage(templates, "templates/people.html", "templates/tabs.html")
-	personPage = site.ParsePage(templates, "templates/person.html", "templates/tabs.html")
+	peoplePage = site.ParsePage(templates, "templates/people.html")
+	personPage = site.ParsePage(templates, "templates/person.html")
 )
 
 func (p *Pages) mountPeople(r fiber.Router) {
 	r.Get(peoplePath, p.page(p.people))
 	r.Get(personPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.person(ctx, v, nil) }))
-	for _, change := range []struct {
-		act, title, done string
-		do               func(context.Context, auth.Account) error
-	}{
-		{"lock", "Lock this account", "locked", func(ctx context.Context, a auth.Account) error { return p.ports.People.Lock(ctx, a.Email) }},
-		{"unlock", "Unlock this account", "unlocked", func(ctx context.Context, a auth.Account) error { return p.ports.People.Unlock(ctx, a.Email) }},
-		{"disable", "Disable this account", "disabled", func(ctx context.Context, a auth.Account) error { return p.ports.People.Disable(ctx, a.Email) }},
-		{"enable", "Enable this account", "enabled", func(ctx context.Context, a auth.Account) error { return p.ports.People.Enable(ctx, a.Email) }},
-		{"end-sessions", "End all sessions of this account", "ended", func(ctx context.Context, a auth.Account) error {
-			_, err := p.ports.Sessions.EndAllSessions(ctx, a.ID)
-			return err
-		}},
-	} {
-		r.Post(personPath+"/"+change.act, p.act(change.title, func(ctx context.Context, v *site.Visit) error {
-			a, err := p.account(ctx, v)
-			if err == nil {
-				err = change.do(ctx, a)
-			}
-			if err != nil {
-				return err
-			}
-			return v.Redirect(personAddress(a.Email) + "?done=" + change.done)
-		}, nil))
+	for _, c := range p.accountChanges() {
+		p.site.Post(r, personPath+"/"+c.path, 1, p.act(c.title, func(ctx context.Context, v *site.Visit) error { return p.changeAccount(ctx, v, c) }, nil))
 	}
+}
+
+// accountChange is something that an operator does to an account.
+type accountChange struct {
+	path, title, done string
+	do                func(ctx context.Context, a auth.Account) error
+}
+
+func (p *Pages) accountChanges() []accountChange {
+	byEmail := func(do func(context.Context, auth.Email) error) func(context.Context, auth.Account) error {
+		return func(ctx context.Context, a auth.Account) error { return do(ctx, a.Email) }
+	}
+	endSessions := func(ctx context.Context, a auth.Account) error {
+		_, err := p.ports.Sessions.EndAllSessions(ctx, a.ID)
+		return err
+	}
+	return []accountChange{
+		{"lock", "Lock this account", "locked", byEmail(p.ports.People.Lock)},
+		{"unlock", "Unlock this account", "unlocked", byEmail(p.ports.People.Unlock)},
+		{"disable", "Disable this account", "disabled", byEmail(p.ports.People.Disable)},
+		{"enable", "Enable this account", "enabled", byEmail(p.ports.People.Enable)},
+		{"end-sessions", "End all sessions of this account", "ended", endSessions},
+	}
+}
+
+func (p *Pages) changeAccount(ctx context.Context, v *site.Visit, c accountChange) error {
+	a, err := p.account(ctx, v)
+	if err == nil {
+		err = c.do(ctx, a)
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(personAddress(a.Email) + "?done=" + c.done)
 }
 
 // perPage is the number of rows on a page.
@@ -120,20 +133,25 @@ func (p *Pages) person(ctx context.Context, v *site.Visit, problems site.Problem
 		return err
 	}
 	view := personView{personRow: newPersonRow(a)}
+	if view.Devices, err = p.countDevices(ctx, a); err != nil {
+		return err
+	}
 	if view.Sessions, err = p.ports.Sessions.ListSessions(ctx, a.ID); err != nil {
 		return err
-	}
-	devices, err := p.ports.Sessions.ListDevices(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	for _, d := range devices {
-		if !d.Revoked {
-			view.Devices++
-		}
 	}
 	if view.Grants, err = p.ports.Grants.Of(ctx, registry.Holder(a.ID)); err != nil {
 		return err
 	}
 	return v.Render(personPage, site.Head{Title: string(a.Email), Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+// countDevices returns the number of devices that are not revoked.
+func (p *Pages) countDevices(ctx context.Context, a auth.Account) (n int, err error) {
+	devices, err := p.ports.Sessions.ListDevices(ctx, a.ID)
+	for _, d := range devices {
+		if !d.Revoked {
+			n++
+		}
+	}
+	return n, err
 }

@@ -25,22 +25,22 @@ const (
 )
 
 var (
-	policiesPage = site.ParsePage(templates, "templates/policies.html", "templates/tabs.html")
-	viewsPage    = site.ParsePage(templates, "templates/views.html", "templates/tabs.html")
-	mirrorsPage  = site.ParsePage(templates, "templates/mirrors.html", "templates/tabs.html")
-	webhooksPage = site.ParsePage(templates, "templates/webhooks.html", "templates/tabs.html")
+	policiesPage = site.ParsePage(templates, "templates/policies.html")
+	viewsPage    = site.ParsePage(templates, "templates/views.html")
+	mirrorsPage  = site.ParsePage(templates, "templates/mirrors.html")
+	webhooksPage = site.ParsePage(templates, "templates/webhooks.html")
 )
 
 func (p *Pages) mountRegistry(r fiber.Router) {
 	r.Get(policiesPath, p.page(p.policies))
-	r.Post(policiesPath+"/:id/remove", p.act("Remove this policy", p.removePolicy, nil))
+	p.site.Post(r, policiesPath+"/:id/remove", 2, p.act("Remove this policy", p.removePolicy, nil))
 	r.Get(viewsPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.views(ctx, v, nil) }))
-	r.Post(viewsPath, p.act("Add this view", p.addView, p.views))
-	r.Post(viewsPath+"/:name/remove", p.act("Remove this view", p.removeView, nil))
+	p.site.Post(r, viewsPath, 0, p.act("Add this view", p.addView, p.views))
+	p.site.Post(r, viewsPath+"/:name/remove", 2, p.act("Remove this view", p.removeView, nil))
 	r.Get(mirrorsPath, p.page(p.mirrors))
 	r.Get(webhooksPath, p.page(p.webhooks))
-	r.Post(webhooksPath+"/:id/redeliver", p.act("Send the dead events again", p.redeliver, nil))
-	r.Post(webhooksPath+"/:id/remove", p.act("Remove this webhook", p.removeWebhook, nil))
+	p.site.Post(r, webhooksPath+"/:id/redeliver", 2, p.act("Send the dead events again", p.redeliver, nil))
+	p.site.Post(r, webhooksPath+"/:id/remove", 2, p.act("Remove this webhook", p.removeWebhook, nil))
 }
 
 // policyRow is a policy of a publisher in words.

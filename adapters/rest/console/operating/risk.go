@@ -13,7 +13,7 @@ import (
 
 const riskPath = Path + "/risk"
 
-var riskPage = site.ParsePage(templates, "templates/risk.html", "templates/tabs.html")
+var riskPage = site.ParsePage(templates, "templates/risk.html")
 
 // riskView is the page with the scores of sign-ins.
 type riskView struct {
@@ -81,14 +81,16 @@ func (r *riskView) fill(v *site.Visit, found audit.Page, offset int) error {
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	address := func(offset int) string {
-		return riskPath + "?" + url.Values{"email": {r.Email}, "offset": {strconv.Itoa(offset)}}.Encode()
-	}
 	if offset > 0 {
-		r.Newer = address(max(offset-perPage, 0))
+		r.Newer = r.address(max(offset-perPage, 0))
 	}
 	if offset+perPage < found.Total {
-		r.Older = address(offset + perPage)
+		r.Older = r.address(offset + perPage)
 	}
 	return nil
+}
+
+// address returns the address of the page that begins at an offset.
+func (r *riskView) address(offset int) string {
+	return riskPath + "?" + url.Values{"email": {r.Email}, "offset": {strconv.Itoa(offset)}}.Encode()
 }

@@ -2,10 +2,9 @@
 package publishing
 
 import (
+	"bytes"
 	"context"
 	"embed"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 )
 
@@ -82,10 +80,10 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
-	r.Post(Path, p.site.Do(site.Act{Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain}))
+	p.site.Post(r, Path, 0, site.Act{Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain})
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
-	r.Post(statusPath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Change the status", Do: p.setStatus, Show: p.manage}))
+	p.site.Post(r, statusPath, 1, site.Act{Level: auth.Unverified, Title: "Change the status", Do: p.setStatus, Show: p.manage})
 }
 
 // publishView is the page for publishing.
@@ -94,9 +92,25 @@ type publishView struct {
 	Checked   bool // the document was checked
 	Name      string
 	Version   string
-	Errors    []issueView
-	Warnings  []issueView
+	Errors    issuesView
+	Warnings  issuesView
 	WritesOff bool
+}
+
+// issuesView are the mistakes in a document, as far as they fit on the page.
+type issuesView struct {
+	Shown []issueView
+	All   int // the number of all
+	More  int // the number of those that are not shown
+}
+
+// maxIssues is the number of mistakes and hints on the page.
+const maxIssues = 200
+
+// newIssuesView returns the first mistakes, as many as there is room for.
+func newIssuesView(all []issueView, room int) issuesView {
+	shown := all[:min(len(all), max(room, 0))]
+	return issuesView{shown, len(all), len(all) - len(shown)}
 }
 
 // issueView is a mistake in a document, with its line.
@@ -117,12 +131,8 @@ func checkDocument(text []byte) check {
 	var c check
 	draft, err := registry.ParseDraft(text)
 	if err != nil {
-		place, _ := registry.SyntaxErrorPlace(text)
-		if place == (registry.Place{}) {
-			place = registry.Place{Line: 1, Column: 1}
-		}
 		problem := registry.Issue{Message: site.Sentence(err), Severity: registry.SeverityError}
-		c.errors = []issueView{{registry.PlacedIssue{Issue: problem, Place: place}, ""}}
+		c.errors = []issueView{{registry.PlacedIssue{Issue: problem, Place: registry.RefusalPlace(text)}, ""}}
 	} else {
 		c.draft = draft
 		for _, i := range draft.PlacedIssues(text) {
@@ -166,23 +176,23 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	text := v.Form.Get("document")
 	c := checkDocument([]byte(text))
 	view := publishView{
-		Document: text, Checked: true, Name: c.draft.Name(), Version: c.draft.Version(), Errors: c.errors, Warnings: c.warnings,
+		Document: text, Checked: true, Name: c.draft.Name(), Version: c.draft.Version(), Errors: newIssuesView(c.errors, maxIssues), Warnings: newIssuesView(c.warnings, maxIssues-len(c.errors)),
 		WritesOff: p.ports.Writer.WritesOff(),
 	}
 	if len(c.errors) > 0 { // the list of them says more
 		problems = nil
 		v.Status(fiber.StatusUnprocessableEntity)
 	}
-	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, view)
+	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems.At("document"), Failed: len(c.errors) > 0}, view)
 }
 
 // publish checks the document, and publishes it if that is asked for and it keeps all rules.
 func (p *Pages) publish(v *site.Visit) error {
-	if file := v.Form.Get("file"); file != "" {
-		v.Form.Set("document", file)
-		v.Form.Del("file")
+	text := readDocument(v)
+	if len(bytes.TrimSpace(text)) == 0 {
+		v.Status(fiber.StatusUnprocessableEntity)
+		return p.show(v, site.Problems{{Field: "document", Text: "Paste a document, or choose a file."}})
 	}
-	text := []byte(v.Form.Get("document"))
 	if v.Form.Get("act") == "check" || len(checkDocument(text).errors) > 0 {
 		return p.showAgain(v, nil)
 	}
@@ -200,138 +210,18 @@ func (p *Pages) publish(v *site.Visit) error {
 	return v.Redirect(catalogue.VersionPath(outcome.Name, outcome.Version))
 }
 
+// readDocument returns the document of the form: that of the file, if one was chosen, which then takes the
+// place of the text.
+func readDocument(v *site.Visit) []byte {
+	if file := v.Form.Get("file"); file != "" {
+		v.Form.Set("document", file)
+		v.Form.Del("file")
+	}
+	return []byte(v.Form.Get("document"))
+}
+
 // request returns a request of the person to change the registry.
 func (p *Pages) request(v *site.Visit, body []byte) (publish.Request, error) {
 	token, err := v.Token()
 	return publish.Request{Token: token, Address: rest.Address(v.Ctx), Body: body}, err
-}
-
-// notices say what has just been done.
-var notices = map[string]string{
-	"submitted": "The document waits for review. It is listed when somebody else approves it.",
-	"status":    "The status is changed.",
-}
-
-// ownView is the page with the servers of a person.
-type ownView struct {
-	Waiting []waitingView
-	Servers []catalogue.Card
-	Next    string
-	Later   bool
-}
-
-// waitingView is a document that waits for review.
-type waitingView struct {
-	review.Shown
-
-	Path string
-}
-
-// own shows the servers that the person may change, and what waits for review.
-func (p *Pages) own(v *site.Visit) error {
-	token, err := v.Token()
-	if err != nil {
-		return err
-	}
-	waiting, err := p.ports.Reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, reviews.Query{Limit: "100"})
-	if err != nil {
-		return err
-	}
-	cursor := v.Text("cursor")
-	found, err := p.ports.Own.List(v.UserContext(), registry.Holder(v.Session.UserID), cursor)
-	if err != nil {
-		return err
-	}
-	view := ownView{Later: cursor != ""}
-	for _, w := range waiting.Reviews {
-		if w.IsOwn(registry.Holder(v.Session.UserID)) {
-			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
-		}
-	}
-	for _, r := range found.Records {
-		card := catalogue.NewCard(r)
-		card.Path = manageAddress(r.Name)
-		view.Servers = append(view.Servers, card)
-	}
-	if found.NextCursor != "" {
-		view.Next = ownPath + "?cursor=" + found.NextCursor
-	}
-	return v.Render(ownPage, site.Head{Title: "My servers", Notice: notices[v.Text("done")]}, view)
-}
-
-// manageAddress returns the address of the page on which a server is changed.
-func manageAddress(name registry.Name) string {
-	return ownPath + "/" + strings.TrimPrefix(catalogue.ServerPath(name), catalogue.ServersPath)
-}
-
-// manageView is the page on which the status of versions is changed.
-type manageView struct {
-	Name, Path, Action string
-	Editions           []registry.Edition
-	More               int
-	Version            string // as the form was filled in
-	Status             string
-	Message            string
-}
-
-// maxListed is the number of versions on a page.
-const maxListed = 100
-
-func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
-	name, err := readName(v)
-	if err != nil {
-		return err
-	}
-	editions, err := p.ports.Reader.Editions(v.UserContext(), name)
-	if err != nil {
-		return err
-	}
-	view := manageView{
-		Name: name, Path: catalogue.ServerPath(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
-		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
-		Version: v.Form.Get("version"), Status: v.Form.Get("status"), Message: v.Form.Get("message"),
-	}
-	return v.Render(managePage, site.Head{Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems}, view)
-}
-
-func readName(v *site.Visit) (string, error) {
-	namespace, err := v.Param("namespace")
-	if err != nil {
-		return "", err
-	}
-	server, err := v.Param("server")
-	return namespace + "/" + server, err
-}
-
-// setStatus changes the status of one version, or of all.
-func (p *Pages) setStatus(v *site.Visit) error {
-	name, err := readName(v)
-	if err != nil {
-		return err
-	}
-	update := struct {
-		Status  string `json:"status"`
-		Message string `json:"statusMessage,omitempty"`
-	}{v.Form.Get("status"), strings.TrimSpace(v.Form.Get("message"))}
-	body, err := json.Marshal(update)
-	if err != nil {
-		return fmt.Errorf("encode a change of status: %w", err)
-	}
-	r, err := p.request(v, body)
-	if err != nil {
-		return err
-	}
-	if version := v.Form.Get("version"); version != "" {
-		_, err = p.ports.Writer.SetStatus(v.UserContext(), r, publish.Target{Name: name, Version: version})
-	} else {
-		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), r, name, nil)
-	}
-	if err != nil {
-		return err
-	}
-	parsed, err := registry.ParseName(name)
-	if err != nil {
-		return err
-	}
-	return v.Redirect(manageAddress(parsed) + "?done=status")
 }

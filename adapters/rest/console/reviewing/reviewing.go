@@ -4,6 +4,7 @@ package reviewing
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -77,10 +78,10 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.queue))
 	r.Get(reviewPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
 	r.Get(reviewPath+"/document", p.site.Require(auth.Unverified, p.document))
-	r.Post(decidePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show}))
+	p.site.Post(r, decidePath, 1, site.Act{Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show})
 	r.Get(QuarantinePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showQuarantine(v, nil) }))
-	r.Post(QuarantinePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine}))
-	r.Post(releasePath, p.site.Do(site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release}))
+	p.site.Post(r, QuarantinePath, 0, site.Act{Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine})
+	p.site.Post(r, releasePath, 1, site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release})
 }
 
 // states are the states of reviews in words.
@@ -113,10 +114,7 @@ type rowView struct {
 }
 
 func (p *Pages) queue(v *site.Visit) error {
-	q := reviews.Query{State: v.Text("state"), Cursor: v.Text("cursor")}
-	if q.State == "" {
-		q.State = string(review.Pending)
-	}
+	q := reviews.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
 	token, err := v.Token()
 	if err != nil {
 		return err
@@ -125,21 +123,33 @@ func (p *Pages) queue(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	view := queueView{State: states[review.State(q.State)].text, Later: q.Cursor != ""}
-	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
-		view.States = append(view.States, stateLink{states[s].text, Path + "?state=" + string(s), string(s) == q.State})
+	view := queueView{State: states[review.State(q.State)].text, Later: q.Cursor != "", States: stateLinks(q.State)}
+	if err := view.fill(v, found.Reviews); err != nil {
+		return err
 	}
-	for _, r := range found.Reviews {
+	if found.NextCursor != "" {
+		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
+	}
+	return v.Render(queuePage, site.Head{Title: "Reviews", Notice: notices[v.Text("done")]}, view)
+}
+
+// stateLinks returns the links to the lists of reviews in each state.
+func stateLinks(current string) (links []stateLink) {
+	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+		links = append(links, stateLink{states[s].text, Path + "?state=" + string(s), string(s) == current})
+	}
+	return links
+}
+
+func (view *queueView) fill(v *site.Visit, found []review.Shown) error {
+	for _, r := range found {
 		by, err := v.NameOf(r.Submitter.Key)
 		if err != nil {
 			return err
 		}
 		view.Reviews = append(view.Reviews, rowView{r, Path + "/" + string(r.ID), kinds[r.Kind], by})
 	}
-	if found.NextCursor != "" {
-		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
-	}
-	return v.Render(queuePage, site.Head{Title: "Reviews", Notice: notices[v.Text("done")]}, view)
+	return nil
 }
 
 // notices say what has just been done.
@@ -189,22 +199,28 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	view := reviewView{
-		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
-		Document: site.IndentJSON(shown.Document), Whole: Path + "/" + string(shown.ID) + "/document", Action: Path + "/" + string(shown.ID) + "/decide",
-		Open: shown.State == review.Pending, Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
-	}
+	view := newReviewView(shown)
+	view.Own, view.Comment = shown.IsOwn(registry.Holder(v.Session.UserID)), v.Form.Get("comment")
 	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
 		return err
 	}
 	if view.Decider, err = v.NameOf(shown.DecidedBy); err != nil {
 		return err
 	}
+	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+func newReviewView(shown review.Shown) reviewView {
+	path := Path + "/" + string(shown.ID)
+	view := reviewView{
+		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
+		Document: site.IndentJSON(shown.Document), Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
+	}
 	view.addDifferences(shown.Diff)
 	for _, c := range shown.Checks {
 		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
 	}
-	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
+	return view
 }
 
 // The bounds of the differences on a page.
@@ -263,7 +279,7 @@ func value(v any) string {
 	if err := e.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(bytes.TrimSpace(b.Bytes()))
+	return site.EscapeDirections(string(bytes.TrimSpace(b.Bytes())))
 }
 
 // decide approves or rejects a document.
@@ -285,86 +301,4 @@ func (p *Pages) decide(v *site.Visit) error {
 		return err
 	}
 	return v.Redirect(Path + "/" + url.PathEscape(string(id)) + "?done=" + v.Form.Get("decision"))
-}
-
-// quarantineView is the page with what is in quarantine.
-type quarantineView struct {
-	Entries               []hiddenView
-	Next                  string
-	Later                 bool
-	Name, Version, Reason string // as the form was filled in
-}
-
-type hiddenView struct {
-	registry.Quarantined
-
-	Version string // empty for the whole server
-	By      string
-}
-
-func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
-	request, err := p.quarantineRequest(v)
-	if err != nil {
-		return err
-	}
-	cursor := v.Text("cursor")
-	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantine.Query{Cursor: cursor})
-	if err != nil {
-		return err
-	}
-	view := quarantineView{Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
-	if view.Name == "" {
-		view.Name, view.Version = v.Text("name"), v.Text("version")
-	}
-	for _, q := range found.Entries {
-		by, err := v.NameOf(string(q.By))
-		if err != nil {
-			return err
-		}
-		view.Entries = append(view.Entries, hiddenView{q, q.Version.String(), by})
-	}
-	if found.NextCursor != "" {
-		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
-	}
-	return v.Render(quarantinePage, site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}, view)
-}
-
-func (p *Pages) quarantineRequest(v *site.Visit) (quarantine.Request, error) {
-	token, err := v.Token()
-	return quarantine.Request{Token: token, Address: rest.Address(v.Ctx)}, err
-}
-
-// hide puts a server or a version in quarantine.
-func (p *Pages) hide(v *site.Visit) error {
-	request, err := p.quarantineRequest(v)
-	if err != nil {
-		return err
-	}
-	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantine.Draft, error) {
-		return quarantine.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
-	})
-	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
-		err = fault.New(fault.Invalid, fault.PublicMessage(err))
-	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(QuarantinePath + "?done=hidden")
-}
-
-// release releases a server or a version from quarantine.
-func (p *Pages) release(v *site.Visit) error {
-	request, err := p.quarantineRequest(v)
-	if err != nil {
-		return err
-	}
-	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantine.Target, error) { return readTarget(v), nil })
-	if err != nil {
-		return err
-	}
-	return v.Redirect(QuarantinePath + "?done=released")
-}
-
-func readTarget(v *site.Visit) quarantine.Target {
-	return quarantine.Target{ServerName: v.Form.Get("name"), Version: v.Form.Get("version")}
 }

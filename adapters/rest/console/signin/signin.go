@@ -76,10 +76,10 @@ func New(s *site.Site, p Ports) *Pages {
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(site.SignInPath, p.site.Open(p.showPassword))
-	r.Post(site.SignInPath, p.site.Open(p.checkPassword))
+	p.site.PostTo(r, site.SignInPath, 0, p.site.Open(p.checkPassword))
 	r.Get(factorPath, p.site.Open(p.showFactor))
-	r.Post(factorPath, p.site.Open(p.checkFactor))
-	r.Post(signOutPath, p.site.Open(p.signOut))
+	p.site.PostTo(r, factorPath, 0, p.site.Open(p.checkFactor))
+	p.site.PostTo(r, signOutPath, 1, p.site.Open(p.signOut))
 	p.mountStepUp(r)
 }
 
@@ -92,7 +92,11 @@ type passwordView struct {
 func (p *Pages) showPassword(v *site.Visit) error { return p.renderPassword(v, nil) }
 
 func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
-	return v.Render(passwordPage, site.Head{Title: "Sign in", Problems: problems}, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn()})
+	head := site.Head{Title: "Sign in", Problems: problems}
+	if v.SessionEnded() {
+		head.Notice = "Your session has ended, and the form was not accepted. Sign in, then send it again."
+	}
+	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn()})
 }
 
 // checkPassword signs a person in, or asks for the second factor.
@@ -160,16 +164,19 @@ func (p *Pages) refuse(v *site.Visit, err error, show func(*site.Visit, site.Pro
 }
 
 // factorView is the page for the second factor.
-type factorView struct{ User, Next string }
+type factorView struct {
+	User, Next string
+	Again      string // the address of the sign-in from its beginning
+}
 
 func (p *Pages) showFactor(v *site.Visit) error { return p.renderFactor(v, nil) }
 
 func (p *Pages) renderFactor(v *site.Visit, problems site.Problems) error {
 	user, err := readUser(v)
 	if err != nil {
-		return v.Redirect(site.SignInPath)
+		return v.Redirect(site.SignInAddress(v.Next()))
 	}
-	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{string(user), v.Next()})
+	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{string(user), v.Next(), site.SignInAddress(v.Next())})
 }
 
 // readUser returns the person who has entered a password.
@@ -185,7 +192,7 @@ func readUser(v *site.Visit) (auth.UserID, error) {
 func (p *Pages) checkFactor(v *site.Visit) error {
 	user, err := readUser(v)
 	if err != nil || !v.CanSignIn() {
-		return v.Redirect(site.SignInPath)
+		return v.Redirect(site.SignInAddress(v.Next()))
 	}
 	origin, err := readOrigin(v)
 	if err != nil {
@@ -193,7 +200,7 @@ func (p *Pages) checkFactor(v *site.Visit) error {
 	}
 	r, err := p.ports.SignIn.VerifyMFA(v.UserContext(), signin.MFAAnswer{UserID: user, Code: readCode(v), Origin: origin})
 	if err != nil {
-		return p.refuse(v, err, p.renderFactor)
+		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderFactor(v, problems.At("code")) })
 	}
 	return p.begin(v, r)
 }

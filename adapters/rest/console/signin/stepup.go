@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 const (
@@ -29,16 +30,17 @@ const (
 
 func (p *Pages) mountStepUp(r fiber.Router) {
 	r.Get(site.StepUpPath, p.site.Open(p.signedIn(func(v *site.Visit) error { return p.offerStepUp(v, "") })))
-	r.Post(sendPath, p.site.Open(p.signedIn(p.send)))
-	r.Post(verifyPath, p.site.Open(p.signedIn(p.verify)))
-	r.Post(resendPath, p.site.Open(p.signedIn(p.resend)))
+	p.site.PostTo(r, sendPath, 1, p.site.Open(p.signedIn(p.send)))
+	p.site.PostTo(r, verifyPath, 1, p.site.Open(p.signedIn(p.verify)))
+	p.site.PostTo(r, resendPath, 1, p.site.Open(p.signedIn(p.resend)))
 }
 
-// signedIn sends people who are not signed in to the page for that.
+// signedIn sends people who are not signed in to the page for that. They come back to the page that the
+// step-up was for: a sign-in may make the step-up needless.
 func (p *Pages) signedIn(h site.Handler) site.Handler {
 	return func(v *site.Visit) error {
 		if !v.SignedIn() {
-			return v.Redirect(site.SignInPath)
+			return v.Redirect(site.SignInAddress(v.Next()))
 		}
 		return h(v)
 	}
@@ -145,7 +147,7 @@ func (p *Pages) send(v *site.Visit) error {
 		pending, err = p.ports.StepUp.Initiate(v.UserContext(), v.Session, method)
 	}
 	if err != nil {
-		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderStepUp(v, "", problems) })
+		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderStepUp(v, "", problems.At("")) })
 	}
 	return p.renderCode(v, pending.ID, pending.Method, site.Head{})
 }
@@ -179,6 +181,9 @@ func (p *Pages) resend(v *site.Visit) error {
 	if err == nil {
 		pending, err = p.ports.StepUp.Resend(v.UserContext(), id)
 	}
+	if fault.Is(err, fault.NotFound) {
+		id, err = "", auth.InvalidField(auth.CodeInvalidInput, "challengeId", "is unknown")
+	}
 	if err != nil {
 		return p.refuse(v, err, p.showCodeAgain(id))
 	}
@@ -196,8 +201,7 @@ func (p *Pages) showCodeAgain(id auth.ChallengeID) func(*site.Visit, site.Proble
 		if err != nil {
 			method = auth.EmailOTP
 		}
-		problems[0].Field = codeField
-		return p.renderCode(v, id, method, site.Head{Problems: problems})
+		return p.renderCode(v, id, method, site.Head{Problems: problems.At(codeField)})
 	}
 }
 

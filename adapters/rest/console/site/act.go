@@ -29,14 +29,30 @@ type Act struct {
 	Show func(v *Visit, problems Problems) error
 }
 
-// Do returns the handler of a form that is sent.
-func (s *Site) Do(a Act) fiber.Handler {
+// Post adds the route of a form that is sent. Its page is as many segments above the path as up says.
+func (s *Site) Post(r fiber.Router, path string, up int, a Act) { s.PostTo(r, path, up, s.do(a)) }
+
+// PostTo adds the route of a form that a handler gets. Who opens its address, for example again from the
+// history, is led to its page.
+func (s *Site) PostTo(r fiber.Router, path string, up int, h fiber.Handler) {
+	r.Post(path, h)
+	if up == 0 { // the page has a route of its own
+		return
+	}
+	r.Get(path, s.Open(func(v *Visit) error {
+		segments := strings.Split(strings.Clone(v.Path()), "/")
+		return v.Redirect(strings.Join(segments[:len(segments)-up], "/"))
+	}))
+}
+
+// do returns the handler of a form that is sent.
+func (s *Site) do(a Act) fiber.Handler {
 	if a.Show == nil {
 		a.Show = func(v *Visit, problems Problems) error { return s.showConfirmation(v, a, problems) }
 	}
 	return s.Open(func(v *Visit) error {
 		if !v.SignedIn() {
-			return v.Redirect(withNext(SignInPath, v.backAddress()))
+			return v.Redirect(SignInAddress(v.backAddress()) + "&" + endedField + "=1")
 		}
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
 			return a.Show(v, nil)
@@ -64,6 +80,13 @@ func (s *Site) handleActError(v *Visit, a Act, err error) error {
 	return err
 }
 
+// endedField is the field of the sign-in page that says that a form came after the end of the session.
+const endedField = "ended"
+
+// SessionEnded reports whether the visitor is sent to the sign-in because a form came after the end of the
+// session.
+func (v *Visit) SessionEnded() bool { return v.Query(endedField) != "" }
+
 // backAddress returns the page from which a form was sent, if the browser says so.
 func (v *Visit) backAddress() string {
 	u, err := url.Parse(strings.Clone(v.Get(fiber.HeaderReferer)))
@@ -71,51 +94,6 @@ func (v *Visit) backAddress() string {
 		return Home
 	}
 	return u.RequestURI()
-}
-
-// Problem is a mistake in a form.
-type Problem struct {
-	Field string // the name of its field; empty for the whole form
-	Text  string
-}
-
-// Problems are the mistakes in a form.
-type Problems []Problem
-
-// Of returns the first problem of a field; empty for none.
-func (p Problems) Of(field string) string {
-	i := slices.IndexFunc(p, func(one Problem) bool { return one.Field == field })
-	if i < 0 {
-		return ""
-	}
-	return p[i].Text
-}
-
-// ProblemsOf returns the problems that an error describes.
-func ProblemsOf(f *fault.Error) (problems Problems) {
-	fields, _ := f.Details["fields"].(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		problems = append(problems, Problem{name, sentence(name + " " + fields[name])})
-	}
-	if len(problems) == 0 {
-		problems = Problems{{Text: sentence(f.Message)}}
-	}
-	return problems
-}
-
-// Sentence returns the message of an error for people.
-func Sentence(err error) string { return sentence(fault.PublicMessage(err)) }
-
-// sentence returns a message of the core as a sentence.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	message = strings.ToUpper(message[:1]) + message[1:]
-	if strings.HasSuffix(message, ".") {
-		return message
-	}
-	return message + "."
 }
 
 // The fields that a step-up adds to those of the act that it interrupts.
@@ -174,6 +152,7 @@ func (s *Site) showConfirmation(v *Visit, a Act, problems Problems) error {
 // offerStepUp shows the page that offers a step-up for an act. Its forms carry the fields of the act.
 func (s *Site) offerStepUp(v *Visit, title string) error {
 	v.Form.Set(resumeField, v.address())
+	v.Form.Set(nextField, v.backAddress())
 	v.Status(http.StatusForbidden)
 	return s.stepUp(v, title)
 }

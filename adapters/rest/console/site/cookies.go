@@ -50,8 +50,8 @@ func isThisMachine(hostport string) bool {
 	return false
 }
 
-// identify sets the session and the account of a visit if its cookie is good, and removes a cookie that
-// is not.
+// identify sets the session and the account of a visit if its cookie is good. It does not remove one that
+// is not: the browser may have a new one meanwhile, from a request in another tab.
 func (s *Site) identify(v *Visit) error {
 	name := cookieName(v.Ctx)
 	if !s.HasSignIn() || name == "" {
@@ -63,7 +63,6 @@ func (s *Site) identify(v *Visit) error {
 	}
 	session, err := s.ports.Cookies.Check(v.UserContext(), v.cookie)
 	if fault.Is(err, fault.Unauthenticated) {
-		v.setSessionCookie("")
 		return nil
 	}
 	if err != nil {
@@ -109,6 +108,7 @@ func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
 	if name == "" {
 		return
 	}
+	v.Set(fiber.HeaderCacheControl, "no-store")
 	cookie := &fiber.Cookie{
 		Name: name, Value: string(secret), Path: "/", Secure: name == secureCookie, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	}

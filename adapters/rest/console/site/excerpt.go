@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -31,7 +32,19 @@ const MaxJSON = 20 << 10
 func IndentJSON(text []byte) Excerpt {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
-		return NewExcerpt(string(text), MaxJSON)
+		b.Reset()
+		b.Write(text)
 	}
-	return NewExcerpt(b.String(), MaxJSON)
+	e := NewExcerpt(b.String(), MaxJSON)
+	e.Text = EscapeDirections(e.Text)
+	return e
 }
+
+// EscapeDirections returns a JSON text in which the characters that change the direction of text are
+// written as escapes: with them, a text could look like another one to a reviewer.
+func EscapeDirections(text string) string { return directions.Replace(text) }
+
+var directions = strings.NewReplacer(
+	"\u200e", `\u200e`, "\u200f", `\u200f`, "\u061c", `\u061c`, "\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
+	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
+)

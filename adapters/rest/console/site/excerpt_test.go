@@ -21,3 +21,11 @@ func TestExcerpt(t *testing.T) {
 		t.Errorf("a long text has %d bytes, cut %t", len(got.Text), got.Cut)
 	}
 }
+
+// TestEscapeDirections: a text cannot look like another one by characters that change its direction.
+func TestEscapeDirections(t *testing.T) {
+	got := IndentJSON([]byte("[\"a\u202eb\u2066c\", \"خادم\"]"))
+	if want := "[\n  \"a\\u202eb\\u2066c\",\n  \"خادم\"\n]"; got.Text != want {
+		t.Errorf("the text is %q, want %q", got.Text, want)
+	}
+}

@@ -20,9 +20,34 @@ type messageView struct {
 func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Response().Header.Del(fiber.HeaderWWWAuthenticate) // browsers would ask for a password
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	view := messageView{Text: sentence(f.Message)}
-	switch status := c.Response().StatusCode(); {
-	case status == http.StatusNotFound:
+	view := newMessageView(c, f)
+	v, known := s.visitOf(c)
+	frame, err := s.frame(v, Head{Title: view.Title}, view)
+	if err != nil || !known { // the database is away, or it is not known who asks
+		frame = s.bareFrame(v, Head{Title: view.Title}, view)
+	}
+	return v.send(messagePage, frame)
+}
+
+// visitOf returns the visit of a request that failed, and whether it is known who sent it. For a page that
+// does not exist, it finds that out.
+func (s *Site) visitOf(c *fiber.Ctx) (*Visit, bool) {
+	if v, known := c.Locals(visitKey).(*Visit); known {
+		return v, true
+	}
+	if c.Method() == http.MethodGet && c.Response().StatusCode() == http.StatusNotFound {
+		if v, err := s.visit(c); err == nil {
+			return v, true
+		}
+	}
+	return &Visit{Ctx: c, site: s}, false
+}
+
+// newMessageView returns what the page of an error says.
+func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
+	view := messageView{Title: "Not possible", Text: sentence(f.Message)}
+	switch {
+	case c.Response().StatusCode() == http.StatusNotFound:
 		view.Title = "Not found"
 	case f.Kind == fault.Forbidden:
 		view.Title = "Not allowed"
@@ -32,18 +57,8 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
 	case f.Kind == fault.Internal:
 		view.Title, view.Text, view.ID = "Something went wrong", "This is a fault of the service. If it happens again, tell its operators the number below.", rest.RequestID(c)
-	default:
-		view.Title = "Not possible"
 	}
-	v, known := c.Locals(visitKey).(*Visit)
-	if !known {
-		v = &Visit{Ctx: c, site: s}
-	}
-	frame, err := s.frame(v, Head{Title: view.Title}, view)
-	if err != nil || !known { // the database is away, or it is not known who asks
-		frame = s.bareFrame(v, Head{Title: view.Title}, view)
-	}
-	return v.send(messagePage, frame)
+	return view
 }
 
 type localKey int

@@ -20,13 +20,12 @@ import (
 var templateFiles embed.FS
 
 // layout is the frame of all pages, and the parts that they share.
-var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/tabs.html"))
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"when": formatTime, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"problem": func(p Problems, field string) string { return p.Of(field) },
-	"list":    func(items ...any) []any { return items },
+	"when": formatTime, "day": formatDay, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"field": newFieldView, "list": func(items ...any) []any { return items },
 }
 
 // formatTime formats a time for people.
@@ -34,8 +33,11 @@ func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
+	return t.UTC().Format("2\u00a0Jan\u00a02006, 15:04\u00a0UTC") // it may be broken after the comma only
 }
+
+// formatDay formats the day of a time for people.
+func formatDay(t time.Time) string { return t.UTC().Format("2\u00a0Jan\u00a02006") }
 
 // Page is the template of a page.
 type Page struct{ template *template.Template }
@@ -56,6 +58,7 @@ type Head struct {
 	Title    string // of the window
 	Notice   string // what has just been done
 	Problems Problems
+	Failed   bool // the page itself lists what is wrong
 }
 
 // frameView is what the layout shows.
@@ -69,6 +72,7 @@ type frameView struct {
 	SignIn              string // the address of the sign-in; empty if there is none
 	Person              string // who is signed in; empty for nobody
 	Verified            bool   // the session has full trust
+	Limited             bool   // it has limited trust
 	Verifying           bool   // the page is a step of a step-up
 	StepUp              string // the address of the step-up
 	HighRisk            bool   // nothing is allowed
@@ -90,7 +94,6 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 
 // SendJSON sends a JSON text as it is, for people who read it in the browser.
 func (v *Visit) SendJSON(text []byte) error {
-	securityHeaders.Set(v.Ctx)
 	v.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	v.Response().SetBodyRaw(text)
 	return nil
@@ -115,20 +118,14 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
 	links := []Link{{"Servers", Home}}
 	if v.SignedIn() {
-		if v.Session.TrustLevel.Admits(auth.Unverified) {
-			own, err := linksOf(v)
-			if err != nil {
-				return frameView{}, err
-			}
-			links = append(links, own...)
+		f.addPerson(v)
+		own, err := linksOf(v)
+		if err != nil {
+			return frameView{}, err
 		}
-		f.Person = string(v.Account.Email)
-		f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
-		f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
-		f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
-		f.StepUp = withNext(StepUpPath, f.Path)
+		links = append(links, own...)
 	} else if s.HasSignIn() {
-		f.SignIn = withNext(SignInPath, v.address())
+		f.SignIn = SignInAddress(v.address())
 	}
 	for _, l := range links {
 		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
@@ -136,8 +133,22 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	return f, nil
 }
 
-// linksOf returns the links of the navigation for what the person may do.
+// addPerson adds who is signed in and what the session may do.
+func (f *frameView) addPerson(v *Visit) {
+	f.Person = string(v.Account.Email)
+	f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
+	f.Limited = v.Session.TrustLevel == auth.LimitedTrust
+	f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
+	f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
+	f.StepUp = withNext(StepUpPath, v.address())
+}
+
+// linksOf returns the links of the navigation for what the person may do: none if the session is at high
+// risk.
 func linksOf(v *Visit) ([]Link, error) {
+	if !v.Session.TrustLevel.Admits(auth.Unverified) {
+		return nil, nil
+	}
 	grants, err := v.loadGrants()
 	if err != nil {
 		return nil, err

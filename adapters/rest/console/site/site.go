@@ -163,7 +163,7 @@ func (s *Site) Open(h Handler) fiber.Handler {
 func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 	return s.Open(func(v *Visit) error {
 		if !v.SignedIn() {
-			return v.Redirect(withNext(SignInPath, v.address()))
+			return v.Redirect(SignInAddress(v.address()))
 		}
 		err := trust.Require(v.Session.TrustLevel, level)
 		if err == nil {
@@ -176,8 +176,10 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 	})
 }
 
-// visit checks a request and finds out who sent it.
+// visit checks a request and finds out who sent it. All responses have the headers of pages, also
+// redirects: what one that keeps the method says about the referrer applies to the request that follows.
 func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
+	securityHeaders.Set(c)
 	if err := s.checkOrigin(c); err != nil {
 		return nil, err
 	}
@@ -201,6 +203,9 @@ func (v *Visit) address() string { return strings.Clone(v.OriginalURL()) }
 
 // Redirect sends the browser to another page, which it gets with GET.
 func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(to, http.StatusSeeOther) }
+
+// SignInAddress returns the address of the sign-in that leads to a page.
+func SignInAddress(next string) string { return withNext(SignInPath, next) }
 
 // withNext adds the page to come back to, to the address of another page.
 func withNext(path, next string) string { return path + "?next=" + url.QueryEscape(next) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -46,18 +45,6 @@ func TestFirstLanguage(t *testing.T) {
 		if got := firstLanguage(header); got != want {
 			t.Errorf("firstLanguage(%q) is %q, want %q", header, got, want)
 		}
-	}
-}
-
-func TestProblemsOf(t *testing.T) {
-	t.Parallel()
-	fields := auth.InvalidFields(auth.CodeInvalidInput, map[string]string{"b": "is wrong", "a": "is missing"})
-	if got, want := ProblemsOf(fields), (Problems{{"a", "A is missing."}, {"b", "B is wrong."}}); !slices.Equal(got, want) {
-		t.Errorf("the problems are %+v", got)
-	}
-	whole := ProblemsOf(fault.New(fault.Conflict, "it exists"))
-	if !slices.Equal(whole, Problems{{"", "It exists."}}) || whole.Of("a") != "" {
-		t.Errorf("the problems are %+v", whole)
 	}
 }
 
@@ -117,6 +104,22 @@ func TestParseMultipart(t *testing.T) {
 	for _, wrong := range []string{"", "x", strings.Repeat("--"+w.Boundary()+"\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n", maxFields+1)} {
 		if _, err := parseMultipart([]byte(wrong), w.Boundary()); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a form of %d bytes: %v", len(wrong), err)
+		}
+	}
+}
+
+// TestStaticFiles checks that the script is small, and that neither it nor the style names another site.
+func TestStaticFiles(t *testing.T) {
+	t.Parallel()
+	const maxScript = 5 << 10
+	if len(scriptFile) > maxScript {
+		t.Errorf("the script has %d bytes", len(scriptFile))
+	}
+	for _, file := range [][]byte{styleFile, scriptFile} {
+		for _, other := range []string{"http:", "https:", "@import", "url("} {
+			if bytes.Contains(file, []byte(other)) {
+				t.Errorf("a file has %s:\n%.200s", other, file)
+			}
 		}
 	}
 }

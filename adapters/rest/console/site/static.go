@@ -50,8 +50,9 @@ func (f *staticFiles) add(name, contentType string, content []byte) string {
 func (s *Site) Mount(r fiber.Router) {
 	for path, body := range s.static.bodies {
 		r.Get(path, func(c *fiber.Ctx) error {
+			err := body.Send(c)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
-			return body.Send(c)
+			return err
 		})
 	}
 }

@@ -15,6 +15,15 @@
       setTimeout(() => { button.textContent = label; }, 2000);
     });
   }
+  // Print buttons: <button data-print hidden>.
+  for (const button of document.querySelectorAll("button[data-print]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => print());
+  }
+  // The summary of mistakes takes the focus, also where autofocus does not work: with a fragment in the address.
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body) document.querySelector(".problems")?.focus();
+  });
   // Filters that act while they are changed: <form data-live> replaces the element "results".
   for (const form of document.querySelectorAll("form[data-live]")) {
     let timer, sent = 0;

@@ -1,0 +1,152 @@
+package publishing
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+)
+
+// notices say what has just been done.
+var notices = map[string]string{
+	"submitted": "The document waits for review. It is listed when somebody else approves it.",
+	"status":    "The status is changed.",
+}
+
+// ownView is the page with the servers of a person.
+type ownView struct {
+	Waiting []waitingView
+	Servers []catalogue.Card
+	Next    string
+	Later   bool
+}
+
+// waitingView is a document that waits for review.
+type waitingView struct {
+	review.Shown
+
+	Path string
+}
+
+// own shows the servers that the person may change, and what waits for review.
+func (p *Pages) own(v *site.Visit) error {
+	cursor := v.Text("cursor")
+	view := ownView{Later: cursor != ""}
+	if err := p.addWaiting(v, &view); err != nil {
+		return err
+	}
+	found, err := p.ports.Own.List(v.UserContext(), registry.Holder(v.Session.UserID), cursor)
+	if err != nil {
+		return err
+	}
+	for _, r := range found.Records {
+		card := catalogue.NewCard(r)
+		card.Path = manageAddress(r.Name)
+		view.Servers = append(view.Servers, card)
+	}
+	if found.NextCursor != "" {
+		view.Next = ownPath + "?" + url.Values{"cursor": {found.NextCursor}}.Encode()
+	}
+	return v.Render(ownPage, site.Head{Title: "My servers", Notice: notices[v.Text("done")]}, view)
+}
+
+// addWaiting adds the documents of the person that wait for review.
+func (p *Pages) addWaiting(v *site.Visit, view *ownView) error {
+	token, err := v.Token()
+	if err != nil {
+		return err
+	}
+	waiting, err := p.ports.Reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, reviews.Query{Limit: "100"})
+	for _, w := range waiting.Reviews {
+		if w.IsOwn(registry.Holder(v.Session.UserID)) {
+			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
+		}
+	}
+	return err
+}
+
+// manageAddress returns the address of the page on which a server is changed.
+func manageAddress(name registry.Name) string {
+	return ownPath + "/" + strings.TrimPrefix(catalogue.ServerPath(name), catalogue.ServersPath)
+}
+
+// manageView is the page on which the status of versions is changed.
+type manageView struct {
+	Name, Path, Action string
+	Editions           []registry.Edition
+	More               int
+	Version            string // as the form was filled in
+	Status             string
+	Message            string
+}
+
+// maxListed is the number of versions on a page.
+const maxListed = 100
+
+func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
+	name, err := readName(v)
+	if err != nil {
+		return err
+	}
+	editions, err := p.ports.Reader.Editions(v.UserContext(), name)
+	if err != nil {
+		return err
+	}
+	view := manageView{
+		Name: name, Path: catalogue.ServerPath(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
+		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
+		Version: v.Form.Get("version"), Status: v.Form.Get("status"), Message: v.Form.Get("message"),
+	}
+	return v.Render(managePage, site.Head{Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+func readName(v *site.Visit) (string, error) {
+	namespace, err := v.Param("namespace")
+	if err != nil {
+		return "", err
+	}
+	server, err := v.Param("server")
+	return namespace + "/" + server, err
+}
+
+// setStatus changes the status of one version, or of all.
+func (p *Pages) setStatus(v *site.Visit) error {
+	text, err := readName(v)
+	if err != nil {
+		return err
+	}
+	r, err := p.statusRequest(v)
+	if err != nil {
+		return err
+	}
+	if version := v.Form.Get("version"); version != "" {
+		_, err = p.ports.Writer.SetStatus(v.UserContext(), r, publish.Target{Name: text, Version: version})
+	} else {
+		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), r, text, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(strings.TrimSuffix(strings.Clone(v.Path()), "/status") + "?done=status")
+}
+
+// statusRequest returns the request of the person with the status and the message of the form.
+func (p *Pages) statusRequest(v *site.Visit) (publish.Request, error) {
+	update := struct {
+		Status  string `json:"status"`
+		Message string `json:"statusMessage,omitempty"`
+	}{v.Form.Get("status"), strings.TrimSpace(v.Form.Get("message"))}
+	body, err := json.Marshal(update)
+	if err != nil {
+		return publish.Request{}, fmt.Errorf("encode a change of status: %w", err)
+	}
+	return p.request(v, body)
+}

@@ -1,0 +1,108 @@
+package reviewing
+
+import (
+	"net/url"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+)
+
+// quarantineView is the page with what is in quarantine.
+type quarantineView struct {
+	Entries               []hiddenView
+	Next                  string
+	Later                 bool
+	Name, Version, Reason string // as the form was filled in
+}
+
+type hiddenView struct {
+	registry.Quarantined
+
+	Version string // empty for the whole server
+	By      string
+}
+
+func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	cursor := v.Text("cursor")
+	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantine.Query{Cursor: cursor})
+	if err != nil {
+		return err
+	}
+	view := quarantineView{Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
+	if view.Name == "" {
+		view.Name, view.Version = v.Text("name"), v.Text("version")
+	}
+	if found.NextCursor != "" {
+		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
+	}
+	if err := view.fill(v, found.Entries); err != nil {
+		return err
+	}
+	return v.Render(quarantinePage, site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}, view)
+}
+
+func (view *quarantineView) fill(v *site.Visit, found []registry.Quarantined) error {
+	for _, q := range found {
+		by, err := v.NameOf(string(q.By))
+		if err != nil {
+			return err
+		}
+		view.Entries = append(view.Entries, hiddenView{q, q.Version.String(), by})
+	}
+	return nil
+}
+
+func (p *Pages) quarantineRequest(v *site.Visit) (quarantine.Request, error) {
+	token, err := v.Token()
+	return quarantine.Request{Token: token, Address: rest.Address(v.Ctx)}, err
+}
+
+// hide puts a server or a version in quarantine.
+func (p *Pages) hide(v *site.Visit) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantine.Draft, error) {
+		return quarantine.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
+	})
+	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
+		err = fault.New(fault.Invalid, missingTarget(v))
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(QuarantinePath + "?done=hidden")
+}
+
+// missingTarget returns what is wrong with a form that names nothing in the registry.
+func missingTarget(v *site.Visit) string {
+	if v.Form.Get("version") != "" {
+		return "version: the registry has no such version of this server"
+	}
+	return "serverName: the registry has no such server"
+}
+
+// release releases a server or a version from quarantine.
+func (p *Pages) release(v *site.Visit) error {
+	request, err := p.quarantineRequest(v)
+	if err != nil {
+		return err
+	}
+	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantine.Target, error) { return readTarget(v), nil })
+	if err != nil {
+		return err
+	}
+	return v.Redirect(QuarantinePath + "?done=released")
+}
+
+func readTarget(v *site.Visit) quarantine.Target {
+	return quarantine.Target{ServerName: v.Form.Get("name"), Version: v.Form.Get("version")}
+}

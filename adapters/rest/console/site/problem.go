@@ -1,0 +1,105 @@
+package site
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// Problem is a mistake in a form.
+type Problem struct {
+	Field string // the id of its field; empty for the whole form
+	Text  string
+}
+
+// Problems are the mistakes in a form.
+type Problems []Problem
+
+// Of returns the first problem of a field; empty for none.
+func (p Problems) Of(field string) string {
+	i := slices.IndexFunc(p, func(one Problem) bool { return one.Field == field })
+	if i < 0 {
+		return ""
+	}
+	return p[i].Text
+}
+
+// At returns the problems as those of one field.
+func (p Problems) At(field string) Problems {
+	moved := slices.Clone(p)
+	for i := range moved {
+		moved[i].Field = field
+	}
+	return moved
+}
+
+// inputs are the inputs of use cases that people fill in: how messages begin that are about one, the id
+// of its field, and its name in the form.
+var inputs = map[string]struct{ field, label string }{
+	"email": {"email", "E-mail address"}, "password": {"password", "Password"}, "code": {"code", "Code"},
+	"currentPassword": {"currentPassword", "Present password"}, "newPassword": {"newPassword", "New password"},
+	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {"version", "Version"},
+	"reason": {"reason", "The reason"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"}, "statusMessage": {"message", "Message"},
+	"action": {"action", "May"}, "resource pattern": {"resource", "The pattern of servers"}, "the action operate": {"resource", "The action operate"},
+	"include": {"include", "Include"}, "exclude": {"exclude", "Exclude"}, "access": {"access", "Who may read it"},
+	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {"package", "Package"},
+	"remote": {"remote", "Remote"},
+}
+
+// newProblem returns a problem from a message of a use case: that of an input, in the words of the form,
+// if the message begins with one.
+func newProblem(message string) Problem {
+	for end := len(message); end > 0; end = strings.LastIndexAny(message[:end], " :") {
+		if in, known := inputs[message[:end]]; known {
+			return Problem{in.field, sentence(in.label + message[end:])}
+		}
+	}
+	return Problem{Text: sentence(message)}
+}
+
+// ProblemsOf returns the problems that an error describes.
+func ProblemsOf(f *fault.Error) (problems Problems) {
+	fields, _ := f.Details["fields"].(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		p := newProblem(name + " " + fields[name])
+		if p.Field == "" {
+			p.Field = name
+		}
+		problems = append(problems, p)
+	}
+	if len(problems) == 0 {
+		problems = Problems{newProblem(f.Message)}
+	}
+	return problems
+}
+
+// Sentence returns the message of an error for people.
+func Sentence(err error) string { return sentence(fault.PublicMessage(err)) }
+
+// sentence returns a message of the core as a sentence.
+func sentence(message string) string {
+	if message == "" {
+		return ""
+	}
+	message = strings.ToUpper(message[:1]) + message[1:]
+	if strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
+}
+
+// fieldView is a field of a form in a template: its id, which is also its name, its mistake, and the ids of
+// what describes it.
+type fieldView struct{ ID, Mistake, Described string }
+
+// newFieldView returns a field that may have a hint.
+func newFieldView(problems Problems, id string, hint ...string) fieldView {
+	view := fieldView{ID: id, Mistake: problems.Of(id)}
+	if view.Mistake != "" {
+		hint = append(hint, id+"-mistake")
+	}
+	view.Described = strings.Join(hint, " ")
+	return view
+}
