@@ -293,6 +293,23 @@ func TestGivenBackHitsGoToTheStore(t *testing.T) {
 	}
 }
 
+// TestRoomIsFoundAgain checks that an instance that knows a counter to be at its limit learns within 100 ms
+// that another has given hits back.
+func TestRoomIsFoundAgain(t *testing.T) {
+	one, s := newFixture(300)
+	other := newInstance(s, one.clock, 300)
+	for n := range uint64(300) {
+		if after := one.add(t, "k", 1); after != n+1 {
+			t.Fatalf("count %d, want %d", after, n+1)
+		}
+	}
+	other.add(t, "k", -5)
+	one.clock.Advance(100 * time.Millisecond)
+	if after := one.add(t, "k", 1); after != 296 {
+		t.Errorf("count %d after five hits of 300 are given back, want 296", after)
+	}
+}
+
 // TestMixedBatch checks that one call counts all hits of a batch that need the store, except for a hit
 // that waits for another of its key.
 func TestMixedBatch(t *testing.T) {
