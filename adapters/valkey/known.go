@@ -47,7 +47,7 @@ func (s *knownKeys) remember(key string) {
 	set, tag := s.find(key)
 	for i := range set {
 		before := set[i].Swap(tag)
-		if before == 0 || before == uint32(tag) && i == 0 {
+		if before == 0 || before == tag && i == 0 {
 			return
 		}
 		tag = before

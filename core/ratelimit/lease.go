@@ -116,6 +116,9 @@ func (l *Lease) Held() uint64 { return l.stored - min(l.counted, l.stored) }
 // LeaseKnown.
 func (l *Lease) IsIdle(now time.Time) bool { return l.Held() > 0 && now.Sub(l.since) >= LeaseKnown }
 
+// IsUnsure reports whether the last call failed.
+func (l *Lease) IsUnsure() bool { return l.unsure }
+
 // Turn returns the lease of the next window. What is held of this one is worth nothing any more.
 func (l *Lease) Turn() Lease { return Lease{spent: l.spent, since: l.since} }
 

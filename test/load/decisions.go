@@ -33,6 +33,7 @@ type deciders struct {
 	fourFloor *candidate // the empty handler, called with four descriptors
 	likeFloor *candidate // the empty handler with the service's garbage collector settings
 	postFloor *candidate
+	hotKey    *candidate // decisions of one key, in the process
 }
 
 // measureDecisions reads the command's flags and prints the cost of decisions and of their floors,
@@ -84,6 +85,9 @@ func (d *deciders) addInProcess() error {
 	if _, err := d.addGRPC("decision of 4, in the process", i, fourDescriptors(), d.fourFloor); err != nil {
 		return err
 	}
+	if d.hotKey, err = d.addGRPC("decision of one hot key, in the process", i, oneKey(), d.floorGRPC); err != nil {
+		return err
+	}
 	d.candidates = append(d.candidates, httpCandidate("decision by /json, in the process",
 		get{address: i.RateLimitHTTP, path: "/json", body: requestBody}, i.PID(), d.postFloor))
 	return nil
@@ -124,7 +128,38 @@ func (d *deciders) addOnValkey() error {
 	}
 	d.setDebugAddress(plain)
 	d.setDebugAddress(cached)
+	return d.addHotKey(plain, address, store)
+}
+
+// addHotKey adds candidates that decide about one key with leases, and without.
+func (d *deciders) addHotKey(plain *instance.Instance, address string, store func() (time.Duration, error)) error {
+	leased, err := d.startAlone("valkey-leases", []byte(rules), "KVSTORE_URL="+address, "COUNTER_LEASES=auto",
+		"CACHE_KEY_PREFIX=leases_"+strconv.FormatInt(time.Now().UnixNano(), 36)+"_")
+	if err != nil {
+		return err
+	}
+	defer d.setDebugAddress(leased)
+	with, err := d.addGRPC("decision of one hot key, on Valkey with leases", leased, oneKey(), d.hotKey, d.floorGRPC)
+	if err != nil {
+		return err
+	}
+	without, err := d.addGRPC("decision of one hot key, on Valkey", plain, oneKey(), d.hotKey, d.floorGRPC)
+	if err != nil {
+		return err
+	}
+	uniform, err := d.addGRPC("decision with leases, on Valkey", leased, newSimpleQuestion(), d.floorGRPC)
+	if err != nil {
+		return err
+	}
+	with.store, without.store, uniform.store = store, store, store
 	return nil
+}
+
+// oneKey returns requests for one counter.
+func oneKey() question {
+	return newQuestion(func(int) []*common.RateLimitDescriptor {
+		return []*common.RateLimitDescriptor{newDescriptor("key", "hot")}
+	})
 }
 
 // form is a kind of rule: the text of the rule with a number, and a value that matches it.
@@ -175,7 +210,7 @@ func (d *deciders) addManyRules(n int, f form, ten *candidate) error {
 
 // newQuestion returns requests for 1,000 counters of the first rules, or for as many as there are.
 func (f form) newQuestion(rules int) question {
-	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(func(i int) []*common.RateLimitDescriptor {
 		return []*common.RateLimitDescriptor{newDescriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
 	})
 }
@@ -253,7 +288,7 @@ func wildcardValue(i int) string {
 
 // fourDescriptors returns requests with four descriptors each.
 func fourDescriptors() question {
-	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(func(i int) []*common.RateLimitDescriptor {
 		four := make([]*common.RateLimitDescriptor, 4)
 		for n := range four {
 			four[n] = newDescriptor("key", fmt.Sprintf("v%d-%d", i, n))

@@ -112,6 +112,10 @@ func (p *pending) begin(b *Batch) progress {
 		return calls
 	case w.count(b, p.index):
 		return isCounted
+	case w.flight != nil && w.lease.IsUnsure() && h.Addend > 0:
+		// The store may be away: it learns how many callers get no answer, and calls soon fail at once.
+		p.window = nil
+		return calls
 	case w.flight != nil:
 		p.flight = w.flight
 		w.waiting += uint64(max(h.Addend, 0))
