@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
@@ -207,16 +208,40 @@ func BenchmarkCountersAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkMillionCounters measures how much memory a million live counters take: at most 200 MiB.
+// BenchmarkMillionCounters measures how much memory a million live counters take for each algorithm, at most
+// 200 bytes each: when they are new, and when each has been used in a second window too.
 func BenchmarkMillionCounters(b *testing.B) {
-	var c *memory.Counters
-	before := measureHeap()
-	for b.Loop() {
-		c = memory.NewCounters(newManual(), memory.Config{MaxCounters: 2_000_000})
-		for i := range 1_000_000 {
-			addHits(b, c, fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i), 1, time.Hour)
+	const million = 1_000_000
+	for i := range ratelimit.AlgorithmNames() {
+		a := ratelimit.Algorithm(i) //nolint:gosec // an index of a short list
+		for _, windows := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%v/windows=%d", a, windows), func(b *testing.B) {
+				before := measureHeap()
+				var c *memory.Counters
+				for b.Loop() {
+					clock := newManual()
+					c = memory.NewCounters(clock, memory.Config{MaxCounters: 2 * million})
+					for range windows {
+						for i := range million {
+							admitOne(b, c, counter.Hit{
+								Key:    fmt.Sprintf("prefix|domain|remote_address=10.%d.0.1|minute|%d", i, i),
+								Addend: 1, Limit: 100, Burst: 100, Window: time.Hour, TTL: time.Hour, Algorithm: a,
+							})
+						}
+						clock.Advance(time.Hour)
+					}
+				}
+				b.ReportMetric(float64(measureHeap()-before)/million, "B/counter")
+				runtime.KeepAlive(c)
+			})
 		}
 	}
-	b.ReportMetric(float64(measureHeap()-before)/(1<<20), "MiB")
-	runtime.KeepAlive(c)
+}
+
+func admitOne(b *testing.B, c *memory.Counters, h counter.Hit) {
+	b.Helper()
+	var results [1]counter.Admitted
+	if err := c.Admit(b.Context(), []counter.Hit{h}, results[:]); err != nil {
+		b.Fatal(err)
+	}
 }

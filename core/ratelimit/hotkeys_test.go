@@ -139,10 +139,11 @@ func TestHotKeyText(t *testing.T) {
 	}
 }
 
-// BenchmarkHotKeys counts one key, and as many keys as lose their places all the time.
+// BenchmarkHotKeys counts one key, and more keys than have places, so that each call takes the place of
+// another one. A request is in the caches of the processor when its keys are counted, as these are.
 func BenchmarkHotKeys(b *testing.B) {
 	now := time.Unix(1_800_000_000, 0)
-	for name, distinct := range map[string]int{"one key": 1, "a million keys": 1_000_000} {
+	for name, distinct := range map[string]int{"one key": 1, "another key each time": 1000} {
 		b.Run(name, func(b *testing.B) {
 			var (
 				keys   HotKeys

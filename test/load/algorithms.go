@@ -40,7 +40,7 @@ func (d *deciders) compareAlgorithms() error {
 		return err
 	}
 	prefix := "CACHE_KEY_PREFIX=algorithms_" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_"
-	if i, err = d.startAlone("algorithms-valkey", algorithmRules(), "KVSTORE_URL="+address, prefix); err != nil {
+	if i, err = d.startAlone("algorithms-valkey", algorithmRules(), "KVSTORE_URL="+address, prefix, "KVSTORE_TIMEOUT=10s"); err != nil {
 		return err
 	}
 	return d.addAlgorithms("on Valkey", i, store)
