@@ -80,7 +80,7 @@ func TestPublish(t *testing.T) {
 		b.press("Publish", http.StatusUnprocessableEntity, "document", goodDocument)
 		b.wantText("already")
 		b.press("Publish", http.StatusForbidden, "document", strings.Replace(goodDocument, "com.example/", "org.example/", 1))
-		b.wantText("Not allowed", "You have no publish permission for org.example/weather.")
+		b.wantText("Not allowed", "You have no publish permission for org.example/weather.", "an operator of this service can allow it")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -13,6 +14,7 @@ import (
 type messageView struct {
 	Title string
 	Text  string
+	Help  string // what to do
 	ID    string // of the request; empty if it does not help
 }
 
@@ -22,6 +24,9 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	view := newMessageView(c, f)
 	v, known := s.visitOf(c)
+	if f.Kind == fault.Forbidden && v.Session.TrustLevel.Admits(auth.Unverified) {
+		view.Help = "If you need this, an operator of this service can allow it."
+	}
 	frame, err := s.frame(v, Head{Title: view.Title}, view)
 	if err != nil || !known { // the database is away, or it is not known who asks
 		frame = s.bareFrame(v, Head{Title: view.Title}, view)
