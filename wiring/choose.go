@@ -188,10 +188,11 @@ type throttleStores struct {
 // fast. Its cleanup gives back what this instance holds.
 func chooseLeases(c counters, measured counter.Store, k clock.Clock, w clock.Waiter, r metrics.Registerer) (*lease.Leases, func()) {
 	if c.System == "" {
+		prometheus.MeasureLeases(new(lease.Stats), r) // every instance has the same metrics
 		return nil, func() {}
 	}
 	l := lease.New(measured, k)
-	prometheus.MeasureLeases(l, r)
+	prometheus.MeasureLeases(l.Stats(), r)
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { l.Run(ctx, w) })

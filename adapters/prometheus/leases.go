@@ -7,8 +7,7 @@ import (
 )
 
 // MeasureLeases registers the metrics of leases on counters.
-func MeasureLeases(l *lease.Leases, r prometheus.Registerer) {
-	s := l.Stats()
+func MeasureLeases(s *lease.Stats, r prometheus.Registerer) {
 	counter := func(name, help string, value func() uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}

@@ -187,6 +187,8 @@ func TestWaitingIsBounded(t *testing.T) {
 			t.Errorf("a caller waited for %v, want at most a second", waited)
 		}
 		time.Sleep(time.Second)
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
 		if s.counts["a"] != 3 {
 			t.Errorf("%d additions are made, want 3", s.counts["a"])
 		}
