@@ -51,7 +51,7 @@ func (d *deciders) addAlgorithms(where string, i *instance.Instance, store func(
 	defer d.setDebugAddress(i)
 	floors := []*candidate{d.floorGRPC}
 	for _, name := range ratelimit.AlgorithmNames() {
-		question := newQuestion(within, func(n int) []*common.RateLimitDescriptor {
+		question := newQuestion(func(n int) []*common.RateLimitDescriptor {
 			return []*common.RateLimitDescriptor{newDescriptor(name, "v"+strconv.Itoa(n))}
 		})
 		c, err := d.addGRPC("decision by "+name+", "+where, i, question, floors...)

@@ -38,9 +38,10 @@ type question struct {
 	want     ratelimit.RateLimitResponse_Code
 }
 
-// newQuestion returns a question of 1,000 requests, each created from its number.
-func newQuestion(want ratelimit.RateLimitResponse_Code, descriptors func(i int) []*common.RateLimitDescriptor) question {
-	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: want}
+// newQuestion returns a question of 1,000 requests, each created from its number, that are within their
+// limits.
+func newQuestion(descriptors func(i int) []*common.RateLimitDescriptor) question {
+	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: within}
 	for i := range q.requests {
 		q.requests[i] = &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: descriptors(i)}
 	}
@@ -58,7 +59,7 @@ func newDescriptor(entries ...string) *common.RateLimitDescriptor {
 
 // newSimpleQuestion returns the simplest question: one key with 1,000 values.
 func newSimpleQuestion() question {
-	return newQuestion(ratelimit.RateLimitResponse_OK, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(func(i int) []*common.RateLimitDescriptor {
 		return []*common.RateLimitDescriptor{newDescriptor("key", "v"+strconv.Itoa(i))}
 	})
 }

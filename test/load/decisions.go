@@ -175,7 +175,7 @@ func (d *deciders) addManyRules(n int, f form, ten *candidate) error {
 
 // newQuestion returns requests for 1,000 counters of the first rules, or for as many as there are.
 func (f form) newQuestion(rules int) question {
-	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(func(i int) []*common.RateLimitDescriptor {
 		return []*common.RateLimitDescriptor{newDescriptor("user", "u"+strconv.Itoa(i), "path", f.value(i*7919%rules))}
 	})
 }
@@ -253,7 +253,7 @@ func wildcardValue(i int) string {
 
 // fourDescriptors returns requests with four descriptors each.
 func fourDescriptors() question {
-	return newQuestion(within, func(i int) []*common.RateLimitDescriptor {
+	return newQuestion(func(i int) []*common.RateLimitDescriptor {
 		four := make([]*common.RateLimitDescriptor, 4)
 		for n := range four {
 			four[n] = newDescriptor("key", fmt.Sprintf("v%d-%d", i, n))
