@@ -1,0 +1,89 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mileusna/useragent"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
+// agent is the browser and the system that a user agent names. Parts that it does not name are
+// "unknown".
+type agent struct {
+	family  string // of the browser
+	version uint32 // of the browser: 100 times the major version plus the minor one; 0 if it is not known
+	system  string
+	class   string // of the device
+}
+
+func parseAgent(userAgent string) agent {
+	parsed := useragent.Parse(userAgent)
+	a := agent{family: nameOr(parsed.Name), system: nameOr(parsed.OS), class: "unknown", version: parseVersion(parsed.Version)}
+	switch {
+	case parsed.Bot:
+		a.class = "bot"
+	case parsed.Tablet:
+		a.class = "tablet"
+	case parsed.Mobile:
+		a.class = "mobile"
+	case parsed.Desktop:
+		a.class = "desktop"
+	}
+	return a
+}
+
+// nameOr returns a name that is part of a value, or "unknown" for an empty one.
+func nameOr(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	return shorten(name)
+}
+
+// maxVersion is the greatest part of a version. It keeps what a client sends within a uint32.
+const maxVersion = 1 << 20
+
+// parseVersion returns the first two parts of a version as a number that can be compared, or 0 if
+// the first is not a number. A minor version above 99 counts as 99.
+func parseVersion(version string) uint32 {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	m, err := strconv.ParseUint(major, 10, 32)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(minor, 10, 32)
+	if err != nil {
+		n = 0
+	}
+	return uint32(min(m, maxVersion)*100 + min(n, 99))
+}
+
+// formatVersion returns a version in the form that people know.
+func formatVersion(version uint32) string {
+	major, minor := strconv.FormatUint(uint64(version/100), 10), version%100
+	if minor == 0 {
+		return major
+	}
+	return major + "." + strconv.FormatUint(uint64(minor), 10)
+}
+
+// deviceParts are the values that come from deviceInfo.
+type deviceParts struct {
+	class, system, browser, browserVersion, device, screen string
+	version                                                uint32
+}
+
+// newDeviceParts returns the values of a device.
+func newDeviceParts(d auth.DeviceInfo) deviceParts {
+	a := parseAgent(d.UserAgent())
+	screen := nameOr(d.ScreenResolution())
+	p := deviceParts{class: a.class, system: a.system, version: a.version}
+	p.browser = a.family + "|" + a.system
+	p.browserVersion = p.browser + "|" + formatVersion(a.version)
+	p.device = p.browser + "|" + screen
+	p.screen = a.class + "|" + screen
+	return p
+}
