@@ -22,9 +22,10 @@ type HistoryCounts interface {
 	// have not stored yet.
 	Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error)
 	// Add adds to the counts of the person and of everybody, with the meaning of
-	// history.Count.Plus: sums are added, First is the least of the times, Last and Newest are the
-	// greatest. Additions of parallel calls, on all instances, are all counted, in any order. The
-	// counts of everybody must not make sign-ins of different people wait for each other.
+	// history.Count.Plus: weights are added, Last is the latest time, and Version is the one of that
+	// time, or the greater one of two additions at the same time. Additions of parallel calls, on
+	// all instances, are all counted, in any order. The counts of everybody must not make sign-ins
+	// of different people wait for each other.
 	Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error
 	// Defer stores additions of a session that is not trusted yet. It is called at most once for a
 	// session, when that begins. They are deleted together with the session.

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/mileusna/useragent"
-
-	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
 // agent is the browser and the system that a user agent names. Parts that it does not name are
@@ -15,23 +13,11 @@ type agent struct {
 	family  string // of the browser
 	version uint32 // of the browser: 100 times the major version plus the minor one; 0 if it is not known
 	system  string
-	class   string // of the device
 }
 
 func parseAgent(userAgent string) agent {
 	parsed := useragent.Parse(userAgent)
-	a := agent{family: nameOr(parsed.Name), system: nameOr(parsed.OS), class: "unknown", version: parseVersion(parsed.Version)}
-	switch {
-	case parsed.Bot:
-		a.class = "bot"
-	case parsed.Tablet:
-		a.class = "tablet"
-	case parsed.Mobile:
-		a.class = "mobile"
-	case parsed.Desktop:
-		a.class = "desktop"
-	}
-	return a
+	return agent{family: nameOr(parsed.Name), system: nameOr(parsed.OS), version: parseVersion(parsed.Version)}
 }
 
 // nameOr returns a name that is part of a value, or "unknown" for an empty one.
@@ -68,22 +54,4 @@ func formatVersion(version uint32) string {
 		return major
 	}
 	return major + "." + strconv.FormatUint(uint64(minor), 10)
-}
-
-// deviceParts are the values that come from deviceInfo.
-type deviceParts struct {
-	class, system, browser, browserVersion, device, screen string
-	version                                                uint32
-}
-
-// newDeviceParts returns the values of a device.
-func newDeviceParts(d auth.DeviceInfo) deviceParts {
-	a := parseAgent(d.UserAgent())
-	screen := nameOr(d.ScreenResolution())
-	p := deviceParts{class: a.class, system: a.system, version: a.version}
-	p.browser = a.family + "|" + a.system
-	p.browserVersion = p.browser + "|" + formatVersion(a.version)
-	p.device = p.browser + "|" + screen
-	p.screen = a.class + "|" + screen
-	return p
 }

@@ -26,10 +26,9 @@ func Growth(at time.Time) float64 {
 
 // Count is how often a value was seen. The zero value means never.
 type Count struct {
-	Sum    float64   // of the weights of the Additions
-	First  time.Time // when the value was first added
-	Last   time.Time // when it was last added
-	Newest uint32    // the greatest Newest of the Additions: a version; 0 if the value has none
+	Sum     float64   // of the weights of the Additions
+	Last    time.Time // when the value was last added
+	Version uint32    // that of the latest Addition; 0 if the value has none
 }
 
 // Seen reports whether the value was seen within the Lifetime before now.
@@ -45,14 +44,13 @@ func (c Count) Weight(now time.Time) float64 {
 
 // Plus returns the count after an addition at a time. Additions may be applied in any order.
 func (c Count) Plus(a Addition, at time.Time) Count {
-	if c.Sum == 0 || at.Before(c.First) {
-		c.First = at
-	}
-	if at.After(c.Last) {
-		c.Last = at
+	switch {
+	case at.After(c.Last):
+		c.Last, c.Version = at, a.Version
+	case at.Equal(c.Last):
+		c.Version = max(c.Version, a.Version)
 	}
 	c.Sum += a.Weight
-	c.Newest = max(c.Newest, a.Newest)
 	return c
 }
 
@@ -83,6 +81,16 @@ func flat(c Count, now time.Time) float64 {
 		return 0
 	}
 	return c.Sum
+}
+
+// person returns how often the person has shown a value, decayed to now.
+func (c Counts) person(f Feature, text string, now time.Time) float64 {
+	return c.Person[Value{f, text}].Weight(now)
+}
+
+// everyone returns how often anybody has shown a value, decayed to now.
+func (c Counts) everyone(f Feature, text string, now time.Time) float64 {
+	return c.Everyone[Value{f, text}].Weight(now)
 }
 
 // Apply adds additions to the tables, as a store does.

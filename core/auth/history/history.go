@@ -27,13 +27,20 @@ const (
 	// People has one value, the empty text. Only everybody's counts have it: the people from whom
 	// at least one sign-in was learnt. It is not decayed.
 	People Feature = 2
-	// Recent has one value, the empty text: all sign-ins, decayed. It is the denominator of the
-	// features below that have no parent.
+	// Recent has one value, the empty text: all sign-ins, decayed.
 	Recent Feature = 3
+	// Experienced has one value, the empty text. Only everybody's counts have it: the sign-ins of
+	// people from whom MinPerson sign-ins had been learnt.
+	Experienced Feature = 4
+	// Novel has the number of another feature as its value. It counts the sign-ins that showed a
+	// value of that feature which was new for the person; everybody's counts only those that
+	// Experienced counts.
+	Novel Feature = 5
 
 	// Address is an IPv4 address or the /64 of an IPv6 address. Only the counts of a person have it.
 	Address Feature = 10
-	// Prefix is the /24 of an IPv4 address or the /48 of an IPv6 address.
+	// Prefix is the /24 of an IPv4 address or the /48 of an IPv6 address. Only the counts of a
+	// person have it.
 	Prefix Feature = 11
 	// Network is the number of the network (ASN), with the place of the address in a grid of half a
 	// degree if it is known. Without a network number it is the /16 or /32 of the address, after
@@ -43,48 +50,46 @@ const (
 	Provider Feature = 13
 	// Country is the ISO 3166 code of the address.
 	Country Feature = 14
-	// NewAddress has the values of Network. It counts the addresses that were new for the person
-	// when they were learnt.
-	NewAddress Feature = 15
-	// NewNetwork has one value, the empty text. It counts networks as NewAddress counts addresses.
-	NewNetwork Feature = 16
+	// Return is how a person came back to a network: with a known address, a new one of a known
+	// prefix, or another one. The values of a person are a Network and this outcome; those of
+	// everybody are a Network or nothing, a class of the time since the last sign-in from there,
+	// and the outcome.
+	Return Feature = 15
+	// Hidden has one value, the empty text: sign-ins from addresses of hosting companies, proxies
+	// and Tor.
+	Hidden Feature = 16
 
-	// Device is the system, the browser family and the screen of a device. Its counts have the
-	// newest browser version that was seen on the device.
+	// Device is the browser family, the system and the screen of a device. The counts of a person
+	// have the browser version that was last seen on it.
 	Device Feature = 20
-	// Browser is a browser family and a system. Its counts have the newest version that was seen.
+	// Browser is a browser family and a system. The counts of a person have its last version.
 	Browser Feature = 21
 	// System is an operating system.
 	System Feature = 22
-	// DeviceClass is desktop, mobile, tablet, bot or unknown.
-	DeviceClass Feature = 23
-	// BrowserVersion is a browser family, a system and a version.
-	BrowserVersion Feature = 24
-	// Screen is a class of devices and the size of a screen.
-	Screen Feature = 25
-	// Timezone is a country and a time zone.
-	Timezone Feature = 26
-	// Language is a country and a language.
-	Language Feature = 27
-	// NewDevice has one value, the empty text. It counts devices as NewAddress counts addresses.
-	NewDevice Feature = 28
+	// Upgrade is what happened to the version of a known browser: whether the screen is known too,
+	// a class of the time since it was last seen, and whether the version is the same, a newer or
+	// an older one. Only everybody's counts have it.
+	Upgrade Feature = 23
+	// Timezone is a time zone.
+	Timezone Feature = 24
+	// Language is a language.
+	Language Feature = 25
+	// CountryTimezone is a country and a time zone. Only everybody's counts have it.
+	CountryTimezone Feature = 26
 
-	// NetworkDevice is a Network and a Device.
+	// NetworkDevice is a Network and a Device. Only the counts of a person have it.
 	NetworkDevice Feature = 30
 	// Pause is a class of the time since the sign-in before.
 	Pause Feature = 31
-	// Hour is a part of the day, in UTC.
-	Hour Feature = 32
 )
 
 // featureNames are the names of the features in audit events.
 var featureNames = map[Feature]string{
-	SignIns: "signIns", People: "people", Recent: "recent",
-	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country",
-	NewAddress: "newAddress", NewNetwork: "newNetwork",
-	Device: "device", Browser: "browser", System: "system", DeviceClass: "deviceClass", BrowserVersion: "browserVersion",
-	Screen: "screen", Timezone: "timezone", Language: "language", NewDevice: "newDevice",
-	NetworkDevice: "networkDevice", Pause: "pause", Hour: "hour",
+	SignIns: "signIns", People: "people", Recent: "recent", Experienced: "experienced", Novel: "novel",
+	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country", Return: "return", Hidden: "reputation",
+	Device: "device", Browser: "browser", System: "system", Upgrade: "browserVersion",
+	Timezone: "timezone", Language: "language", CountryTimezone: "countryTimezone",
+	NetworkDevice: "networkDevice", Pause: "pause",
 }
 
 // String returns the name of the feature in audit events.

@@ -13,7 +13,7 @@ type Addition struct {
 	Person   bool    // add to the counts of the person
 	Everyone bool    // add to the counts of everybody
 	Weight   float64 // positive
-	Newest   uint32  // the version that was seen; 0 if the value has none
+	Version  uint32  // the version that was seen; 0 if the value has none
 }
 
 // countEvery is the time for which a value that was counted for a person is not counted again
@@ -38,13 +38,12 @@ func MayLearn(level auth.TrustLevel, d trust.Device, binding trust.Binding) bool
 // order. The counts are those that the sign-in was scored with. All of them are added at the time of
 // the sign-in, even if the session passes its step-up later.
 func Learn(o Observation, c Counts) []Addition {
-	l := learner{o: o, c: c, weight: Growth(o.at)}
+	l := learner{o: &o, c: c, weight: Growth(o.at)}
 	l.learnTotals()
 	if o.network != "" {
 		l.learnPlaces()
 	}
 	l.learnDevice()
-	l.add(Hour, o.hour, true)
 	if pause := c.pauseBefore(o.at); pause != "" {
 		l.add(Pause, pause, true)
 	}
@@ -53,23 +52,24 @@ func Learn(o Observation, c Counts) []Addition {
 
 // learner collects additions.
 type learner struct {
-	o         Observation
+	o         *Observation
 	c         Counts
 	weight    float64
 	additions []Addition
 }
 
-// isNew reports whether the person has never shown the value.
-func (l *learner) isNew(f Feature, text string) bool {
-	return !l.c.Person[Value{f, text}].Seen(l.o.at)
+// counted reports whether the value was counted for the person a short time ago.
+func (l *learner) counted(v Value) bool {
+	last := l.c.Person[v].Last
+	passed := l.o.at.Sub(last)
+	return !last.IsZero() && passed >= 0 && passed < countEvery
 }
 
 // add adds a value of the person, and of everybody if so stated, unless it was counted a short time
 // ago.
 func (l *learner) add(f Feature, text string, everyone bool) {
 	v := Value{f, text}
-	last := l.c.Person[v].Last
-	if passed := l.o.at.Sub(last); !last.IsZero() && passed >= 0 && passed < countEvery {
+	if l.counted(v) {
 		return
 	}
 	a := Addition{Value: v, Person: true, Everyone: everyone, Weight: l.weight}
@@ -77,7 +77,7 @@ func (l *learner) add(f Feature, text string, everyone bool) {
 	case SignIns:
 		a.Weight = 1
 	case Browser, Device:
-		a.Newest = l.o.version
+		a.Version = l.o.version
 	}
 	l.additions = append(l.additions, a)
 }
@@ -87,45 +87,84 @@ func (l *learner) addForEveryone(f Feature, text string, weight float64) {
 	l.additions = append(l.additions, Addition{Value: Value{f, text}, Everyone: true, Weight: weight})
 }
 
+// addNovel adds a value of a feature that has Novel counts. The first sign-in of a person is not
+// novel: everything is new then.
+func (l *learner) addNovel(f Feature, text string) {
+	sum := flat(l.c.Person[Value{Feature: SignIns}], l.o.at)
+	if sum > 0 && !l.c.Person[Value{f, text}].Seen(l.o.at) {
+		l.add(Novel, f.key(), sum >= MinPerson)
+	}
+	l.add(f, text, true)
+}
+
 func (l *learner) learnTotals() {
-	if l.isNew(SignIns, "") {
+	sum := flat(l.c.Person[Value{Feature: SignIns}], l.o.at)
+	if sum == 0 {
 		l.addForEveryone(People, "", 1)
+	}
+	if sum >= MinPerson {
+		l.addForEveryone(Experienced, "", l.weight)
 	}
 	l.add(SignIns, "", true)
 	l.add(Recent, "", true)
 }
 
 func (l *learner) learnPlaces() {
-	o := &l.o
-	if l.isNew(Address, o.address) {
-		l.add(NewAddress, o.network, false)
+	o := l.o
+	if l.c.Person[Value{Network, o.network}].Seen(o.at) {
+		l.learnReturn()
 	}
-	if l.isNew(Network, o.network) {
-		l.add(NewNetwork, "", false)
+	if !l.movesAlways() {
+		l.add(Address, o.address, false)
+		l.add(Prefix, o.prefix, false)
 	}
-	l.add(Address, o.address, false)
-	l.add(Prefix, o.prefix, true)
-	l.add(Network, o.network, true)
+	l.addNovel(Network, o.network)
 	if o.provider != "" {
-		l.add(Provider, o.provider, true)
+		l.addNovel(Provider, o.provider)
 	}
 	if o.country != "" {
-		l.add(Country, o.country, true)
+		l.addNovel(Country, o.country)
+		l.addForEveryone(CountryTimezone, o.country+"|"+o.timezone, l.weight)
+	}
+	if o.hidden {
+		l.add(Hidden, "", true)
 	}
 	l.add(NetworkDevice, o.network+"|"+o.device, false)
 }
 
-func (l *learner) learnDevice() {
-	o := &l.o
-	if l.isNew(Device, o.device) {
-		l.add(NewDevice, "", false)
+func (l *learner) learnReturn() {
+	o := l.o
+	outcome := o.outcome(l.c)
+	if outcome != same {
+		l.add(Return, o.network+outcome, false)
 	}
-	l.add(Device, o.device, true)
-	l.add(Browser, o.browser, true)
-	l.add(System, o.system, true)
-	l.add(DeviceClass, o.class, true)
-	l.add(BrowserVersion, o.browserVersion, true)
-	l.add(Screen, o.screen, true)
-	l.add(Timezone, o.timezone, true)
-	l.add(Language, o.language, true)
+	gap := "|" + l.c.gapOf(Value{Network, o.network}, o.at) + outcome
+	l.addForEveryone(Return, gap, l.weight)
+	l.addForEveryone(Return, o.network+gap, l.weight)
+}
+
+// Addresses of a network are not counted for a person who came back to it at least minReturns times,
+// and nearly always with another address, as on a mobile network: they would be rows without a use.
+const (
+	minReturns   = 8
+	alwaysMoving = .8
+)
+
+// movesAlways reports whether the person nearly always has a new address in the network.
+func (l *learner) movesAlways() bool {
+	o := l.o
+	returns := l.c.person(Network, o.network, o.at)
+	return returns >= minReturns && l.c.person(Return, o.network+far, o.at) >= alwaysMoving*returns
+}
+
+func (l *learner) learnDevice() {
+	o := l.o
+	if screenKnown, gap, change, ok := o.upgrade(l.c); ok {
+		l.addForEveryone(Upgrade, upgradeText(screenKnown, gap, change), l.weight)
+	}
+	l.addNovel(Device, o.device)
+	l.addNovel(Browser, o.browser)
+	l.addNovel(System, o.system)
+	l.addNovel(Timezone, o.timezone)
+	l.addNovel(Language, o.language)
 }

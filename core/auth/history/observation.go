@@ -1,9 +1,9 @@
 package history
 
 import (
-	"fmt"
 	"math"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -12,24 +12,39 @@ import (
 
 // Observation is a sign-in as the score sees it. Observe creates one.
 type Observation struct {
-	at                         time.Time
-	signals                    risk.Signals
-	address, prefix            string // empty if the address is not known, like the four below
-	network, provider, country string
-	hour                       string
-	timezone, language         string
+	at                 time.Time
+	address, prefix    string // empty if the address is not known, like network
+	network            string
+	provider, country  string // empty if they are not known
+	hidden             bool   // the address is that of a hosting company, a proxy or Tor
+	rated              bool   // the reputation is known
+	timezone, language string
 	deviceParts
+}
+
+// deviceParts are the values that come from the user agent and the screen.
+type deviceParts struct {
+	system, browser, device string
+	version                 uint32
 }
 
 // Observe returns the observation of a sign-in with the signals that package assess has gathered.
 func Observe(address netip.Addr, d auth.DeviceInfo, s risk.Signals) Observation {
-	o := Observation{at: s.At, signals: s, deviceParts: newDeviceParts(d)}
-	o.country = s.Location.Country
+	o := Observation{
+		at: s.At, country: s.Location.Country, timezone: nameOr(d.Timezone()), language: nameOr(d.Language()),
+		deviceParts: newDeviceParts(d),
+		rated:       s.Reputation.State == risk.Known, hidden: s.Reputation.State == risk.Known && s.Reputation.Class != risk.Clean,
+	}
 	o.setPlaces(address.Unmap().WithZone(""), s.Location)
-	o.hour = fmt.Sprintf("%02d", s.At.UTC().Hour()/4*4)
-	o.timezone = o.country + "|" + nameOr(d.Timezone())
-	o.language = o.country + "|" + nameOr(d.Language())
 	return o
+}
+
+// newDeviceParts returns the values of a device.
+func newDeviceParts(d auth.DeviceInfo) deviceParts {
+	a := parseAgent(d.UserAgent())
+	p := deviceParts{system: a.system, browser: a.family + "|" + a.system, version: a.version}
+	p.device = p.browser + "|" + nameOr(d.ScreenResolution())
+	return p
 }
 
 // setPlaces sets the values that come from the address.
@@ -46,10 +61,10 @@ func (o *Observation) setPlaces(address netip.Addr, l risk.Location) {
 		o.network = widePrefix + prefixOf(address, wide)
 		return
 	}
-	o.provider = fmt.Sprintf("AS%d", l.Network.ASN)
+	o.provider = "AS" + strconv.FormatUint(uint64(l.Network.ASN), 10)
 	o.network = o.provider
 	if l.Coordinates != nil {
-		o.network += "|" + gridCell(*l.Coordinates)
+		o.network += " " + gridCell(*l.Coordinates)
 	}
 }
 
@@ -63,7 +78,8 @@ func prefixOf(a netip.Addr, bits int) string {
 
 // gridCell returns the cell of half a degree that contains a place.
 func gridCell(c risk.Coordinates) string {
-	return fmt.Sprintf("%.1f %.1f", math.Floor(c.Latitude*2)/2, math.Floor(c.Longitude*2)/2)
+	degrees := func(d float64) string { return strconv.FormatFloat(math.Floor(d*2)/2, 'f', 1, 64) }
+	return degrees(c.Latitude) + " " + degrees(c.Longitude)
 }
 
 // At returns the time of the sign-in.
@@ -72,66 +88,61 @@ func (o *Observation) At() time.Time { return o.at }
 // PersonValues returns the values whose counts of the person the score needs.
 func (o *Observation) PersonValues() []Value {
 	list := []Value{
-		{SignIns, ""}, {Recent, ""}, {NewNetwork, ""}, {NewDevice, ""},
-		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {DeviceClass, o.class}, {BrowserVersion, o.browserVersion},
-		{Screen, o.screen}, {Timezone, o.timezone}, {Language, o.language}, {Hour, o.hour},
+		{SignIns, ""}, {Recent, ""}, {Hidden, ""},
+		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {Timezone, o.timezone}, {Language, o.language},
 	}
-	if o.network != "" {
-		list = append(list, Value{Address, o.address}, Value{Prefix, o.prefix}, Value{Network, o.network},
-			Value{NewAddress, o.network}, Value{NetworkDevice, o.network + "|" + o.device})
+	for _, f := range hierarchies {
+		list = append(list, Value{Novel, f.key()})
 	}
-	return o.appendCoarse(list)
-}
-
-// EveryoneValues returns the values whose counts of everybody the score needs.
-func (o *Observation) EveryoneValues() []Value {
-	list := []Value{
-		{SignIns, ""}, {People, ""}, {Recent, ""},
-		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {DeviceClass, o.class}, {BrowserVersion, o.browserVersion},
-		{Screen, o.screen}, {Timezone, o.timezone}, {Language, o.language}, {Hour, o.hour},
+	for _, p := range pauses {
+		list = append(list, Value{Pause, p.name})
 	}
-	if o.network != "" {
-		list = append(list, Value{Prefix, o.prefix}, Value{Network, o.network})
+	if o.network == "" {
+		return list
 	}
-	return o.appendCoarse(list)
-}
-
-// appendCoarse adds the provider, the country, and all classes of pauses: which of them the sign-in
-// has is known only when the counts are.
-func (o *Observation) appendCoarse(list []Value) []Value {
+	list = append(list, Value{Address, o.address}, Value{Prefix, o.prefix}, Value{Network, o.network},
+		Value{Return, o.network + far}, Value{Return, o.network + near}, Value{NetworkDevice, o.network + "|" + o.device})
 	if o.provider != "" {
 		list = append(list, Value{Provider, o.provider})
 	}
 	if o.country != "" {
 		list = append(list, Value{Country, o.country})
 	}
-	for _, p := range pauses {
-		list = append(list, Value{Pause, p.name})
-	}
 	return list
 }
 
-// pauses are the classes of the time between two sign-ins, by their upper bounds.
-var pauses = [...]struct {
-	below time.Duration
-	name  string
-}{
-	{10 * time.Minute, "10m"}, {time.Hour, "1h"}, {6 * time.Hour, "6h"}, {14 * time.Hour, "14h"}, {34 * time.Hour, "1d"},
-	{4 * 24 * time.Hour, "4d"}, {10 * 24 * time.Hour, "10d"}, {40 * 24 * time.Hour, "40d"}, {math.MaxInt64, "more"},
-}
-
-// pauseBefore returns the class of the time since the person's last sign-in, or the empty text if
-// there is none.
-func (c Counts) pauseBefore(now time.Time) string {
-	last := c.Person[Value{Feature: SignIns}].Last
-	if last.IsZero() {
-		return ""
+// EveryoneValues returns the values whose counts of everybody the score needs. Which class of time a
+// sign-in has is known only when the counts of the person are, so it lists all of them.
+func (o *Observation) EveryoneValues() []Value {
+	list := []Value{
+		{SignIns, ""}, {Recent, ""}, {Experienced, ""}, {Hidden, ""},
+		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {Timezone, o.timezone}, {Language, o.language},
 	}
-	passed := now.Sub(last)
+	for _, f := range hierarchies {
+		list = append(list, Value{Novel, f.key()})
+	}
 	for _, p := range pauses {
-		if passed < p.below {
-			return p.name
+		list = append(list, Value{Pause, p.name})
+	}
+	for _, g := range gaps {
+		for _, change := range [...]string{sameVersion, newerVersion, olderVersion} {
+			list = append(list, Value{Upgrade, upgradeText(true, g.name, change)}, Value{Upgrade, upgradeText(false, g.name, change)})
 		}
 	}
-	return pauses[len(pauses)-1].name
+	if o.network == "" {
+		return list
+	}
+	list = append(list, Value{Network, o.network})
+	for _, g := range gaps {
+		for _, outcome := range [...]string{same, near, far} {
+			list = append(list, Value{Return, "|" + g.name + outcome}, Value{Return, o.network + "|" + g.name + outcome})
+		}
+	}
+	if o.provider != "" {
+		list = append(list, Value{Provider, o.provider})
+	}
+	if o.country != "" {
+		list = append(list, Value{Country, o.country}, Value{CountryTimezone, o.country + "|" + o.timezone})
+	}
+	return list
 }

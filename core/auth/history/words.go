@@ -7,10 +7,9 @@ import (
 
 // featureWords are the features in the words of a reason.
 var featureWords = map[Feature]string{
-	Address: "this address", Prefix: "this part of the network", Network: "this network", Provider: "this provider", Country: "this country",
-	Device: "this device", Browser: "this browser", System: "this system", DeviceClass: "this kind of device",
-	BrowserVersion: "this browser version", Screen: "this screen", Timezone: "this time zone", Language: "this language",
-	NetworkDevice: "this device in this network", Pause: "so soon after the last sign-in", Hour: "this time of day",
+	Address: "this address", Network: "this network", Provider: "this provider", Country: "this country", Hidden: "this kind of address",
+	Device: "this device", Browser: "this browser", System: "this system", Upgrade: "this browser version",
+	Timezone: "this time zone", Language: "this language", Pause: "so soon after the last sign-in",
 }
 
 // Sentence returns the part as a reason that a person reads, for example "this network (AS64500):
