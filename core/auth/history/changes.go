@@ -23,32 +23,6 @@ const oneDay = 24 * time.Hour
 // gaps are the classes of the time since something was last seen.
 var gaps = []timeClass{{12 * time.Hour, "12h"}, {2 * oneDay, "2d"}, {6 * oneDay, "6d"}, {20 * oneDay, "20d"}, {math.MaxInt64, "more"}}
 
-// pauses are the classes of the time between two sign-ins.
-var pauses = []timeClass{
-	{10 * time.Minute, "10m"}, {time.Hour, "1h"}, {6 * time.Hour, "6h"}, {14 * time.Hour, "14h"}, {34 * time.Hour, "34h"},
-	{4 * oneDay, "4d"}, {10 * oneDay, "10d"}, {40 * oneDay, "40d"}, {math.MaxInt64, "more"},
-}
-
-// classOf returns the name of the class that contains a time.
-func classOf(classes []timeClass, d time.Duration) string {
-	for _, c := range classes {
-		if d < c.below {
-			return c.name
-		}
-	}
-	return classes[len(classes)-1].name
-}
-
-// pauseBefore returns the class of the time since the person's last sign-in, or the empty text if
-// there is none.
-func (c Counts) pauseBefore(now time.Time) string {
-	last := c.Person[Value{Feature: SignIns}].Last
-	if last.IsZero() {
-		return ""
-	}
-	return classOf(pauses, now.Sub(last))
-}
-
 // The outcomes of a Return, as the ends of its values.
 const (
 	same = "|same" // a known address
@@ -68,7 +42,15 @@ func (o *Observation) outcome(c Counts) string {
 }
 
 // gapOf returns the class of the time since the person has shown a value.
-func (c Counts) gapOf(v Value, now time.Time) string { return classOf(gaps, now.Sub(c.Person[v].Last)) }
+func (c Counts) gapOf(v Value, now time.Time) timeClass {
+	passed := now.Sub(c.Person[v].Last)
+	for _, g := range gaps {
+		if passed < g.below {
+			return g
+		}
+	}
+	return gaps[len(gaps)-1]
+}
 
 // The changes of an Upgrade.
 const (
@@ -77,32 +59,39 @@ const (
 	olderVersion = "older"
 )
 
-// upgradeText returns the text of an Upgrade.
-func upgradeText(screenKnown bool, gap, change string) string {
-	if screenKnown {
-		return "device|" + gap + "|" + change
-	}
-	return "browser|" + gap + "|" + change
+// upgrade is what happened to the version of a browser since it was last seen.
+type upgrade struct {
+	screenKnown bool // it was last seen on the same screen
+	gap         timeClass
+	change      string
 }
 
-// upgrade returns what happened to the version of the browser since it was last seen, on this screen
-// if that is known. It returns false for a browser that the person has not used.
-func (o *Observation) upgrade(c Counts) (screenKnown bool, gap, change string, ok bool) {
+// text returns the text of the Upgrade.
+func (u upgrade) text() string {
+	if u.screenKnown {
+		return "device|" + u.gap.name + "|" + u.change
+	}
+	return "browser|" + u.gap.name + "|" + u.change
+}
+
+// findUpgrade returns what happened to the version of the browser since it was last seen, on this
+// screen if that is known. It returns false for a browser that the person has not used.
+func (o *Observation) findUpgrade(c Counts) (upgrade, bool) {
 	v := Value{Device, o.device}
-	screenKnown = c.Person[v].Seen(o.at)
-	if !screenKnown {
+	u := upgrade{screenKnown: c.Person[v].Seen(o.at), change: sameVersion}
+	if !u.screenKnown {
 		v = Value{Browser, o.browser}
 	}
 	known := c.Person[v]
 	if !known.Seen(o.at) || known.Version == 0 || o.version == 0 {
-		return false, "", "", false
+		return upgrade{}, false
 	}
-	change = sameVersion
 	switch {
 	case o.version > known.Version:
-		change = newerVersion
+		u.change = newerVersion
 	case o.version < known.Version:
-		change = olderVersion
+		u.change = olderVersion
 	}
-	return screenKnown, c.gapOf(v, o.at), change, true
+	u.gap = c.gapOf(v, o.at)
+	return u, true
 }

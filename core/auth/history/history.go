@@ -79,8 +79,6 @@ const (
 
 	// NetworkDevice is a Network and a Device. Only the counts of a person have it.
 	NetworkDevice Feature = 30
-	// Pause is a class of the time since the sign-in before.
-	Pause Feature = 31
 )
 
 // featureNames are the names of the features in audit events.
@@ -89,7 +87,7 @@ var featureNames = map[Feature]string{
 	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country", Return: "return", Hidden: "reputation",
 	Device: "device", Browser: "browser", System: "system", Upgrade: "browserVersion",
 	Timezone: "timezone", Language: "language", CountryTimezone: "countryTimezone",
-	NetworkDevice: "networkDevice", Pause: "pause",
+	NetworkDevice: "networkDevice",
 }
 
 // String returns the name of the feature in audit events.
@@ -107,13 +105,12 @@ type Value struct {
 }
 
 // maxText is the greatest length of the text of a value in bytes.
-const maxText = 120
+const maxText = 200
 
 // widePrefix begins a network that has no number.
 const widePrefix = "prefix "
 
-// isSecret reports whether the value contains an address or a prefix, so that a store keeps only a
-// keyed hash of it.
+// isSecret reports whether the value contains an address or a prefix.
 func (v Value) isSecret() bool {
 	return v.Feature == Address || v.Feature == Prefix || strings.HasPrefix(v.Text, widePrefix)
 }
@@ -125,11 +122,15 @@ const KeyPurpose = "history values"
 // installation share one by chance.
 const hashBytes = 12
 
-// Stored returns the text that a store keeps for the value. It is a keyed hash for an address or a
-// prefix, and the text itself otherwise. The hash depends on the person, so that two people with one
-// address cannot be linked; user is empty for everybody's counts.
+// maxPlain is the greatest length in bytes of a text that is stored as it is.
+const maxPlain = 24
+
+// Stored returns the text that a store keeps for the value, of at most maxPlain bytes. It is a keyed
+// hash for an address or a prefix and for a long text, and the text itself otherwise. The hash
+// depends on the person, so that two people with one address cannot be linked; user is empty for
+// everybody's counts.
 func (v Value) Stored(key auth.Key, user auth.UserID) string {
-	if !v.isSecret() {
+	if !v.isSecret() && len(v.Text) <= maxPlain {
 		return v.Text
 	}
 	sum := key.Sum(string(user) + "\x00" + v.Feature.String() + "\x00" + v.Text)

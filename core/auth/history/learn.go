@@ -44,9 +44,6 @@ func Learn(o Observation, c Counts) []Addition {
 		l.learnPlaces()
 	}
 	l.learnDevice()
-	if pause := c.pauseBefore(o.at); pause != "" {
-		l.add(Pause, pause, true)
-	}
 	return l.additions
 }
 
@@ -138,7 +135,7 @@ func (l *learner) learnReturn() {
 	if outcome != same {
 		l.add(Return, o.network+outcome, false)
 	}
-	gap := "|" + l.c.gapOf(Value{Network, o.network}, o.at) + outcome
+	gap := "|" + l.c.gapOf(Value{Network, o.network}, o.at).name + outcome
 	l.addForEveryone(Return, gap, l.weight)
 	l.addForEveryone(Return, o.network+gap, l.weight)
 }
@@ -159,8 +156,8 @@ func (l *learner) movesAlways() bool {
 
 func (l *learner) learnDevice() {
 	o := l.o
-	if screenKnown, gap, change, ok := o.upgrade(l.c); ok {
-		l.addForEveryone(Upgrade, upgradeText(screenKnown, gap, change), l.weight)
+	if u, ok := o.findUpgrade(l.c); ok {
+		l.addForEveryone(Upgrade, u.text(), l.weight)
 	}
 	l.addNovel(Device, o.device)
 	l.addNovel(Browser, o.browser)

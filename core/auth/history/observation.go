@@ -94,9 +94,6 @@ func (o *Observation) PersonValues() []Value {
 	for _, f := range hierarchies {
 		list = append(list, Value{Novel, f.key()})
 	}
-	for _, p := range pauses {
-		list = append(list, Value{Pause, p.name})
-	}
 	if o.network == "" {
 		return list
 	}
@@ -121,12 +118,9 @@ func (o *Observation) EveryoneValues() []Value {
 	for _, f := range hierarchies {
 		list = append(list, Value{Novel, f.key()})
 	}
-	for _, p := range pauses {
-		list = append(list, Value{Pause, p.name})
-	}
 	for _, g := range gaps {
 		for _, change := range [...]string{sameVersion, newerVersion, olderVersion} {
-			list = append(list, Value{Upgrade, upgradeText(true, g.name, change)}, Value{Upgrade, upgradeText(false, g.name, change)})
+			list = append(list, Value{Upgrade, upgrade{true, g, change}.text()}, Value{Upgrade, upgrade{false, g, change}.text()})
 		}
 	}
 	if o.network == "" {
