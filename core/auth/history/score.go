@@ -56,17 +56,25 @@ func Score(o Observation, c Counts) Result {
 	}
 	s := newScorer(&o, c)
 	r := Result{Parts: make([]Part, 0, 8)}
-	points := basePoints
 	for _, part := range [...]func() (Part, bool){
 		s.network, s.address, s.device, s.browserVersion, s.language, s.timezone, s.reputation,
 	} {
 		if p, ok := part(); ok {
 			r.Parts = append(r.Parts, p)
-			points += p.Points
 		}
 	}
-	r.Score = limit(points)
+	r.Score = SumParts(r.Parts)
 	return r
+}
+
+// SumParts returns the score of parts. With some of them left out, it is the score without these
+// features.
+func SumParts(parts []Part) float64 {
+	points := basePoints
+	for i := range parts {
+		points += parts[i].Points
+	}
+	return limit(points)
 }
 
 // Combine returns the final score of a sign-in: that of the points, or that of the history if it is
@@ -78,15 +86,18 @@ func Combine(points int, r Result) int {
 	return max(points, min(int(math.Round(r.Score)), MaxScore))
 }
 
-// unknownScore is the Ranking of a sign-in of which nothing is known.
-const unknownScore = 25
+// The scale of Ranking for sign-ins about which the history is silent.
+const (
+	unknownScore = 27.0 // of a sign-in of which nothing is known
+	pointsWeight = 1.3  // what a point is worth in the score of the history
+)
 
 // Ranking returns a score that puts sign-ins in order, also those about which the history is silent.
-// For them it is that of the points, but not below that of a sign-in of which nothing is known: no
-// evidence is worse than good evidence. It decides nothing; Combine does.
+// These are ordered by their points, but not below a sign-in of which nothing is known, because no
+// evidence is worse than good evidence. Ranking decides nothing; Combine does.
 func Ranking(points int, r Result) float64 {
 	if r.Silence != Heard {
-		return max(float64(points), unknownScore)
+		return min(max(float64(points)*pointsWeight, unknownScore), MaxScore)
 	}
 	return r.Score
 }
@@ -95,7 +106,7 @@ func Ranking(points int, r Result) float64 {
 // sum is the score up to the knee; above it, the score nears MaxScore, so that it still ranks.
 const (
 	pointsPerNat = 4.0
-	basePoints   = 32.0
+	basePoints   = 34.0
 	knee         = 80.0
 )
 

@@ -149,7 +149,7 @@ func TestSilence(t *testing.T) {
 	i := newInstallation(t)
 	for n := range MinPerson {
 		r := i.learn("bob", visit{}.observe(t, start.Add(time.Duration(n-10)*day)))
-		if r.Silence != SilentPerson || r.Score != 0 || len(r.Parts) != 0 || Combine(7, r) != 7 || Ranking(7, r) != unknownScore || Ranking(50, r) != 50 {
+		if r.Silence != SilentPerson || r.Score != 0 || len(r.Parts) != 0 || Combine(7, r) != 7 || Ranking(7, r) != unknownScore || Ranking(50, r) != 65 || Ranking(90, r) != MaxScore {
 			t.Errorf("sign-in %d: %+v", n+1, r)
 		}
 	}
@@ -238,13 +238,6 @@ func pointsFor(r Result, v Value) (points float64) {
 	return points
 }
 
-func sumPoints(r Result) (sum float64) {
-	for _, p := range r.Parts {
-		sum += p.Points
-	}
-	return sum
-}
-
 // TestOrderOfLearning checks that the order in which additions arrive does not change a score.
 func TestOrderOfLearning(t *testing.T) {
 	i := newInstallation(t)
@@ -286,7 +279,7 @@ func TestParts(t *testing.T) {
 	i := newInstallation(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Score(drawVisit(rt, "the").observe(t, start), i.counts("ada"))
-		if got := limit(basePoints + sumPoints(r)); math.Abs(got-r.Score) > 1e-9 {
+		if got := SumParts(r.Parts); got != r.Score || SumParts(nil) != basePoints {
 			rt.Fatalf("the parts make %v, the score is %v", got, r.Score)
 		}
 		for _, p := range r.Parts {

@@ -87,7 +87,7 @@ func TestScorers(t *testing.T) {
 		t.Errorf("an attack with a copied device: %d, %v, %d at %s", p.Score, h.RiskScore, b.Score, b.Level)
 	}
 	v = s.next(t, homeEvent(t, 99, later.Add(2*time.Hour)))
-	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 30 || b.Score != p.Score {
+	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 39 || b.Score != p.Score {
 		t.Errorf("a newcomer: %+v, %+v", h, b)
 	}
 }
