@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 
@@ -80,14 +81,22 @@ func measures(streams [][]login, s scorer, attack string, value func(score) floa
 	return area, challenged
 }
 
+// printHeader prints the header of a table with a column for each class of attacks.
+func printHeader(w io.Writer, first string, labels []string) {
+	fmt.Fprintf(w, "| %s | %s |\n|---|%s\n", first, strings.Join(labels, " | "), strings.Repeat("---|", len(labels)))
+}
+
 // printTable prints the measures of each scorer, with the standard deviation over the streams.
 func printTable(w io.Writer, streams [][]login, all []scorer) {
-	fmt.Fprintf(w, "| scorer | attack | AUC | challenged at %.0f %% caught |\n|---|---|---|---|\n", 100*caught)
+	labels := attackLabels(streams)
+	printHeader(w, fmt.Sprintf("AUC / challenged at %.0f %% caught", 100*caught), labels)
 	for _, s := range all {
-		for _, attack := range attackLabels(streams) {
+		fmt.Fprintf(w, "| %s |", s.name)
+		for _, attack := range labels {
 			area, challenged := measures(streams, s, attack, func(s score) float64 { return s.value })
-			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", s.name, attack, spread(area, 4), spread(challenged, 4))
+			fmt.Fprintf(w, " %s / %s |", spread(area, 4), spread(challenged, 3))
 		}
+		fmt.Fprintln(w)
 	}
 }
 
@@ -106,11 +115,8 @@ func printAblation(w io.Writer, streams [][]login, all []scorer) {
 			continue
 		}
 		labels := attackLabels(streams)
-		fmt.Fprintf(w, "\n| %s without |", s.name)
-		for _, attack := range labels {
-			fmt.Fprintf(w, " %s |", attack)
-		}
 		fmt.Fprintln(w)
+		printHeader(w, s.name+" without", labels)
 		printRow := func(name string, value func(score) float64) {
 			fmt.Fprintf(w, "| %s |", name)
 			for _, attack := range labels {

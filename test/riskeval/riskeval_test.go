@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	all := []scorer{{"mine", []scores{one}}}
 	printTable(&out, streams, all)
 	printAblation(&out, streams, all)
-	for _, line := range []string{"| mine | thief | 1.0000 ± 0.0000 | 0.0000 ± 0.0000 |", "| nothing | 1.0000 / 0.000 |", "| address | 0.5000 / 1.000 |", "| device | 1.0000 / 0.000 |"} {
+	for _, line := range []string{"| mine | 1.0000 ± 0.0000 / 0.000 ± 0.000 |", "|---|---|", "| nothing | 1.0000 / 0.000 |", "| address | 0.5000 / 1.000 |", "| device | 1.0000 / 0.000 |"} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, &out)
 		}
