@@ -144,7 +144,7 @@ func Backup(ctx context.Context, s settings.Settings, file string, replace bool)
 
 // NewReplayer returns a Replayer that assesses recorded sign-ins with the weights, bounds and
 // sources of the settings. It opens no records.
-func NewReplayer(s settings.Settings, stepUp replay.Assumption) (*replay.Replayer, error) {
+func NewReplayer(s settings.Settings, stepUp replay.Assumption, scorer replay.Scorer) (*replay.Replayer, error) {
 	geography, err := maxmind.Open(s.Places)
 	if err != nil {
 		return nil, err
@@ -153,5 +153,5 @@ func NewReplayer(s settings.Settings, stepUp replay.Assumption) (*replay.Replaye
 	if err != nil {
 		return nil, err
 	}
-	return replay.New(replay.Config{Assess: s.Auth.SignIn().Assess(), StepUp: stepUp}, geography, reputation), nil
+	return replay.New(replay.Config{Assess: s.Auth.SignIn().Assess(), StepUp: stepUp, Scorer: scorer}, geography, reputation), nil
 }

@@ -21,12 +21,21 @@ import (
 // allowed: recorded logins often carry labels.
 type lineFields map[string]json.RawMessage
 
-// parseEvent parses a line. It returns the id unchanged. An error names the field.
-func parseEvent(line []byte) (id json.RawMessage, e replay.Event, err error) {
+// record is a parsed line.
+type record struct {
+	id    json.RawMessage // unchanged
+	label string          // empty if the line has no label that is a text
+	event replay.Event
+}
+
+// parseEvent parses a line. An error names the field.
+func parseEvent(line []byte) (record, error) {
 	var r lineFields
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, replay.Event{}, errors.New("is not a JSON object: " + err.Error())
+		return record{}, errors.New("is not a JSON object: " + err.Error())
 	}
+	var e replay.Event
+	var err error
 	f := fieldParser{}
 	if f.idField(r["id"]) == "" {
 		f.setError("id", "must be a string or a number")
@@ -47,7 +56,16 @@ func parseEvent(line []byte) (id json.RawMessage, e replay.Event, err error) {
 	e.StepUpPassed = f.answerField("stepUpPassed", r["stepUpPassed"])
 	e.DeviceTrusted = f.answerField("deviceTrusted", r["deviceTrusted"])
 	e.DeviceTokenShown = f.answerField("deviceTokenShown", r["deviceTokenShown"])
-	return r["id"], e, f.err
+	return record{r["id"], labelField(r["label"]), e}, f.err
+}
+
+// labelField returns a label. Records may use the name for something else, which is ignored.
+func labelField(raw json.RawMessage) string {
+	var label string
+	if isMissing(raw) || json.Unmarshal(raw, &label) != nil {
+		return ""
+	}
+	return label
 }
 
 // fieldParser parses fields and keeps the first error.

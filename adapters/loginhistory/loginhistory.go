@@ -13,7 +13,6 @@ import (
 	"io"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -23,13 +22,15 @@ const maxLine = 64 << 10
 
 // Replayer assesses recorded logins in the order of their times.
 type Replayer interface {
-	Next(ctx context.Context, e replay.Event) (assess.Verdict, error)
+	Next(ctx context.Context, e replay.Event) (replay.Verdict, error)
 }
 
 // Line is the verdict on one line of the input.
 type Line struct {
-	ID json.RawMessage // the id of the record, unchanged
-	assess.Verdict
+	ID    json.RawMessage // the id of the record, unchanged
+	Label string          // of the record; empty if it has none
+	Event replay.Event
+	replay.Verdict
 }
 
 // ReplayLines reads lines from in, passes each login to r, and calls write with the verdict. It
@@ -71,38 +72,13 @@ func ReplayLines(ctx context.Context, in io.Reader, r Replayer, write func(Line)
 
 // assessLine parses a line and returns its verdict.
 func assessLine(ctx context.Context, text []byte, r Replayer) (Line, error) {
-	id, event, err := parseEvent(text)
+	parsed, err := parseEvent(text)
 	if err != nil {
 		return Line{}, err
 	}
-	v, err := r.Next(ctx, event)
+	v, err := r.Next(ctx, parsed.event)
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
 		return Line{}, errors.New(f.Message)
 	}
-	return Line{id, v}, err
-}
-
-// verdictJSON is a line of the output.
-type verdictJSON struct {
-	ID         json.RawMessage `json:"id"`
-	RiskScore  int             `json:"riskScore"`
-	TrustLevel string          `json:"trustLevel"`
-	Factors    factorsJSON     `json:"factors"`
-}
-
-type factorsJSON struct {
-	DeviceFamiliarity int `json:"deviceFamiliarity"`
-	GeographicAnomaly int `json:"geographicAnomaly"`
-	IPReputation      int `json:"ipReputation"`
-	LoginVelocity     int `json:"loginVelocity"`
-	FailedAttempts    int `json:"failedAttempts"`
-}
-
-// NewLineWriter returns a function that writes a verdict to w as a line of JSON.
-func NewLineWriter(w io.Writer) func(Line) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return func(l Line) error {
-		return e.Encode(verdictJSON{l.ID, l.Score, l.Level.String(), factorsJSON(l.Factors)})
-	}
+	return Line{parsed.id, parsed.label, parsed.event, v}, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -27,16 +28,55 @@ func lineWith(fields string) string {
 	return `{"id":"1","ts":1795262400,"userId":7,"ip":"203.0.113.1","passwordCorrect":true` + fields + `}`
 }
 
+func parseLine(line string) (id string, e replay.Event, err error) {
+	r, err := parseEvent([]byte(line))
+	return string(r.id), r.event, err
+}
+
+func TestLabels(t *testing.T) {
+	for label, want := range map[string]string{`"naive"`: "naive", `""`: "", `null`: "", `7`: "", `{"x":1}`: ""} {
+		if r, err := parseEvent([]byte(lineWith(`,"label":` + label))); err != nil || r.label != want {
+			t.Errorf("%s: %q, %v", label, r.label, err)
+		}
+	}
+}
+
+// TestHistoryOutput checks what a line has in addition if the scorer uses the history.
+func TestHistoryOutput(t *testing.T) {
+	for _, c := range []struct {
+		history *history.Result
+		want    string
+	}{
+		{nil, "}"},
+		{&history.Result{Silence: history.SilentPerson}, `,"pointsScore":15,"historyScore":null,"historySilent":"person"}`},
+		{
+			&history.Result{Score: 1.23456, Parts: []history.Part{{Feature: history.Country, Value: "FR", Person: .0123456789, Everyone: .5, Points: 12.345}}},
+			`,"pointsScore":15,"historyScore":1.23,"historyParts":[{"feature":"country","value":"FR","known":false,"person":0.012346,"everyone":0.5,` +
+				`"points":12.35,"reason":"this country (FR): never before for you, 50 % of all sign-ins here: +12"}]}`,
+		},
+	} {
+		var out bytes.Buffer
+		l := Line{ID: []byte("7"), Verdict: replay.Verdict{Points: 15, RiskScore: 20.001, History: c.history}}
+		if err := NewLineWriter(&out)(l); err != nil {
+			t.Fatal(err)
+		}
+		const start = `{"id":7,"riskScore":20,"trustLevel":"","factors":{"deviceFamiliarity":0,"geographicAnomaly":0,"ipReputation":0,"loginVelocity":0,"failedAttempts":0}`
+		if out.String() != start+c.want+"\n" {
+			t.Errorf("%s\nwant\n%s", &out, start+c.want)
+		}
+	}
+}
+
 func TestAllFields(t *testing.T) {
-	id, e, err := parseEvent([]byte(`{"id":7,"ts":"2026-11-21T13:00:00.5+01:00","userId":"u","email":"A@example.com","ip":"::ffff:203.0.113.1",
+	id, e, err := parseLine(`{"id":7,"ts":"2026-11-21T13:00:00.5+01:00","userId":"u","email":"A@example.com","ip":"::ffff:203.0.113.1",
 		"country":"de","asn":"AS64500","lat":52.5,"lon":-13.4,"userAgent":"a","screenResolution":"1x1","timezone":"UTC","language":"de",
-		"passwordCorrect":false,"ipReputation":"tor","stepUpPassed":true,"deviceTrusted":false,"deviceTokenShown":true,"label":{"x":1}}`))
+		"passwordCorrect":false,"ipReputation":"tor","stepUpPassed":true,"deviceTrusted":false,"deviceTokenShown":true,"label":{"x":1}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, time.November, 21, 12, 0, 0, 5e8, time.UTC)
 	l := e.Location
-	if string(id) != "7" || !e.At.Equal(at) || e.User != "id u" || e.Address != netip.MustParseAddr("::ffff:203.0.113.1") ||
+	if id != "7" || !e.At.Equal(at) || e.User != "id u" || e.Address != netip.MustParseAddr("::ffff:203.0.113.1") ||
 		e.PasswordCorrect || e.StepUpPassed != replay.Yes || e.DeviceTrusted != replay.No || e.DeviceTokenShown != replay.Yes ||
 		*e.Reputation != (risk.Reputation{State: risk.Known, Class: risk.Tor}) || e.Device.UserAgent() != "a" {
 		t.Errorf("the event is %+v", e)
@@ -55,7 +95,7 @@ func TestOptionalFields(t *testing.T) {
 		`,"country":""`:              {State: risk.Unanswered},
 		`,"country":"FR","asn":null`: {State: risk.Known, Country: "FR"},
 	} {
-		_, e, err := parseEvent([]byte(lineWith(fields)))
+		_, e, err := parseLine(lineWith(fields))
 		if err != nil || (e.Location == nil) != (want == nil) || want != nil && *e.Location != *want {
 			t.Errorf("%s: location %+v, error %v", fields, e.Location, err)
 		}
@@ -63,7 +103,7 @@ func TestOptionalFields(t *testing.T) {
 			t.Errorf("%s: %+v", fields, e)
 		}
 	}
-	_, e, err := parseEvent([]byte(`{"id":"1","ts":1795262400.25,"email":" Ada@Example.com","ip":"10.0.0.1","passwordCorrect":true,"ipReputation":null}`))
+	_, e, err := parseLine(`{"id":"1","ts":1795262400.25,"email":" Ada@Example.com","ip":"10.0.0.1","passwordCorrect":true,"ipReputation":null}`)
 	if err != nil || e.User != "email ada@example.com" || e.At.Nanosecond() != 25e7 || e.Reputation.State != risk.Unanswered {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -118,11 +158,11 @@ func TestMalformedLines(t *testing.T) {
 // TestNamesInAnotherCase checks that field names are case-sensitive, so that a name in another case
 // is an unknown field.
 func TestNamesInAnotherCase(t *testing.T) {
-	_, e, err := parseEvent([]byte(lineWith(`,"TS":"yesterday","PasswordCorrect":false,"COUNTRY":"Germany","ıp":7`)))
+	_, e, err := parseLine(lineWith(`,"TS":"yesterday","PasswordCorrect":false,"COUNTRY":"Germany","ıp":7`))
 	if err != nil || e.Location != nil || !e.PasswordCorrect || e.At.Unix() != 1795262400 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, _, err := parseEvent([]byte(strings.Replace(lineWith(""), `"id"`, `"ID"`, 1))); err == nil || !strings.HasPrefix(err.Error(), "id ") {
+	if _, _, err := parseLine(strings.Replace(lineWith(""), `"id"`, `"ID"`, 1)); err == nil || !strings.HasPrefix(err.Error(), "id ") {
 		t.Errorf("%v, want an error about the missing id", err)
 	}
 }
@@ -183,7 +223,7 @@ func TestByteOrderMark(t *testing.T) {
 // FuzzParse checks that every line is refused with an error, or is an event that can be assessed.
 func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
-		id, e, err := parseEvent([]byte(line))
+		id, e, err := parseLine(line)
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatal("the error has no text")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ func newRisk(p process) *cobra.Command {
 }
 
 func newRiskReplay(p process) *cobra.Command {
-	var assumption string
+	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay EVENTS.jsonl",
 		Short: "Score recorded sign-ins as the service would",
@@ -36,57 +37,102 @@ func newRiskReplay(p process) *cobra.Command {
 			"passwordCorrect. Optional: country, asn, lat, lon, userAgent, screenResolution,\n" +
 			"timezone, language; ipReputation (clean, hosting, proxy, tor, listed);\n" +
 			"stepUpPassed (step-up or second factor), deviceTrusted, deviceTokenShown (true\n" +
-			"or false). Other fields are ignored. A missing country or reputation is looked\n" +
-			"up if GEOIP_CITY_DB or IP_REPUTATION_LISTS is set, and adds no points otherwise.\n\n" +
+			"or false); label (legit, or the name of an attack). Other fields are ignored. A\n" +
+			"missing country or reputation is looked up if GEOIP_CITY_DB or\n" +
+			"IP_REPUTATION_LISTS is set, and adds no points otherwise.\n\n" +
 			"A sign-in with a wrong password is scored like one with the right password, and\n" +
-			"then counts as a failed attempt. Lockouts are not replayed.",
+			"then counts as a failed attempt. Lockouts are not replayed.\n\n" +
+			"With --scorer history or both each line also has the score of the points\n" +
+			"(pointsScore), that of the history (historyScore; null if it is silent) and its\n" +
+			"parts (historyParts). With --target-challenge the command writes, in place of\n" +
+			"the scores, the bounds that challenge at most this share of the legitimate\n" +
+			"sign-ins, and the share of each label that they challenge.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
-			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl",
+			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl\n" +
+			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
 	o := addFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
-	c.Flags().StringVar(&assumption, "assume-step-up", string(replay.FirstDevice),
+	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
 		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
 	completeValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
+	c.Flags().StringVar(&f.scorer, "scorer", string(replay.Points),
+		"score to write: points, history (how unusual the sign-in is for the person), or both (the higher one, as with RISK_HISTORY=on)")
+	completeValues(c, "scorer", string(replay.Points), string(replay.History), string(replay.Both))
+	c.Flags().Float64Var(&f.target, "target-challenge", 0, "suggest bounds that challenge at most this share of the legitimate sign-ins, for example 0.05")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		stepUp, err := replay.ParseAssumption(assumption)
-		if err != nil {
-			return fmt.Errorf("--assume-step-up: %s", errorSentence(err))
+		if c.Flags().Changed("target-challenge") && !(f.target > 0 && f.target < 1) {
+			return fmt.Errorf("--target-challenge: %v is not between 0 and 1", f.target)
 		}
-		s, err := readSettings(p)
-		if err != nil {
-			return err
-		}
-		r, err := wiring.NewReplayer(s, stepUp)
+		r, err := newReplayer(p, f)
 		if err != nil {
 			return err
 		}
-		return replayFile(c.Context(), p, args[0], r, o)
+		if f.target > 0 {
+			return suggestBounds(c.Context(), p, replayRun{args[0], r, o}, f.target)
+		}
+		return writeScores(c.Context(), p, replayRun{args[0], r, o})
 	}
 	return c
 }
 
-// replayFile scores the events of a file. After a wrong line it still writes the scores of the
-// lines before.
-func replayFile(ctx context.Context, p process, name string, r *replay.Replayer, o *output) error {
+// replayFlags are the flags of a replay.
+type replayFlags struct {
+	assumption, scorer string
+	target             float64 // 0 if it was not given
+}
+
+// newReplayer returns a replayer with the settings of the service.
+func newReplayer(p process, f replayFlags) (*replay.Replayer, error) {
+	stepUp, err := replay.ParseAssumption(f.assumption)
+	if err != nil {
+		return nil, fmt.Errorf("--assume-step-up: %s", errorSentence(err))
+	}
+	scorer, err := replay.ParseScorer(f.scorer)
+	if err != nil {
+		return nil, fmt.Errorf("--scorer: %s", errorSentence(err))
+	}
+	s, err := readSettings(p)
+	if err != nil {
+		return nil, err
+	}
+	return wiring.NewReplayer(s, stepUp, scorer)
+}
+
+// replayRun is the replay of a file.
+type replayRun struct {
+	file     string
+	replayer *replay.Replayer
+	output   *output
+}
+
+// each calls do with the verdict on each event. After a wrong line it has called do with the lines
+// before.
+func (run replayRun) each(ctx context.Context, p process, do func(loginhistory.Line) error) error {
 	in := p.openStdin(ctx)
-	if name != "-" {
-		f, err := os.Open(name)
+	if run.file != "-" {
+		f, err := os.Open(run.file)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		in = f
 	}
+	err := loginhistory.ReplayLines(ctx, in, run.replayer, do)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// writeScores writes the scores of the events.
+func writeScores(ctx context.Context, p process, run replayRun) error {
 	out := bufio.NewWriter(p.stdout)
 	write := loginhistory.NewLineWriter(out)
-	if o.format == "table" {
+	if run.output.format == "table" {
 		write = scoreTable(out, terminalWidth(p.stdout))
 	}
-	err := loginhistory.ReplayLines(ctx, in, r, write)
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
-	}
+	err := run.each(ctx, p, write)
 	if flushed := out.Flush(); err == nil && flushed != nil {
 		return fmt.Errorf("write output: %w", flushed)
 	}
@@ -112,13 +158,20 @@ func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
 			header = false
 		}
 		id := replaceControls(strings.Trim(string(l.ID), `"`))
-		return put(id, l.Score, l.Level, replaceControls(strings.Join(listReasons(l), "; ")))
+		return put(id, strconv.FormatFloat(l.RiskScore, 'f', -1, 64), l.Level, replaceControls(strings.Join(listReasons(l), "; ")))
 	}
 }
 
-// listReasons returns the reasons of the factors that add points.
+// listReasons returns the reasons of the factors, and of the parts of the history, that add points.
 func listReasons(l loginhistory.Line) []string {
 	var list []string
+	if l.History != nil {
+		for _, part := range l.History.Parts {
+			if part.Points >= .5 {
+				list = append(list, fmt.Sprintf("%.0f: %s", part.Points, part.Reason()))
+			}
+		}
+	}
 	f, r := l.Factors, l.Reasons
 	for _, factor := range []struct {
 		points int

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -29,11 +32,38 @@ func TestRiskReplay(t *testing.T) {
 		{good + "{}\n", []string{"-"}, exitFailed, verdict, "line 2: id "},
 		{good, []string{"-", "--output", "xml"}, exitFailed, "", "--output"},
 		{good, []string{"-", "--assume-step-up", "some"}, exitFailed, "", "--assume-step-up"},
+		{good, []string{"-", "--scorer", "some"}, exitFailed, "", "--scorer"},
+		{good, []string{"-", "--scorer", "both"}, exitOK, strings.TrimSuffix(verdict, "}\n") + `,"pointsScore":30,"historyScore":null,"historySilent":"installation"}` + "\n", ""},
+		{good, []string{"-", "--scorer", "history", "--output", "table"}, exitOK, "30: no step-up or MFA was passed on the device\n", ""},
+		{good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, exitOK, "legit     1       0.0 %             0.0 %                0.0 %\n", ""},
+		{good, []string{"-", "--target-challenge", "0"}, exitFailed, "", "--target-challenge"},
+		{"", []string{"-", "--target-challenge", "0.1"}, exitFailed, "", "no sign-ins"},
 		{"", []string{filepath.Join(dir, "none.jsonl")}, exitFailed, "", "none.jsonl"},
 	} {
 		r := runCommand(t, dir, c.stdin, append([]string{"risk", "replay"}, c.args...)...)
 		if r.code != c.code || !strings.HasSuffix(r.stdout, c.out) || !strings.Contains(r.stderr, c.says) || c.says != "" && strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v", c.args, r)
 		}
+	}
+}
+
+// TestSuggestedBounds checks the output for programs: the bounds by their settings, and the share of
+// each label that they challenge.
+func TestSuggestedBounds(t *testing.T) {
+	var in strings.Builder
+	for n := range 10 {
+		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.1","passwordCorrect":true,"label":"legit"}`+"\n", n, 1795262400+n, n)
+	}
+	in.WriteString(`{"id":"x","ts":1795262500,"userId":11,"ip":"203.0.113.1","passwordCorrect":false,"label":"thief"}` + "\n")
+	in.WriteString(`{"id":"y","ts":1795262501,"userId":11,"ip":"203.0.113.1","passwordCorrect":true,"ipReputation":"tor","label":"thief"}` + "\n")
+	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--scorer", "both", "--target-challenge", "0.05")
+	var got, want suggestionJSON
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != exitOK {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	want.Bounds = map[string]int{"RISK_FULL_TRUST_MAX": 30, "RISK_LIMITED_TRUST_MAX": 30, "RISK_UNVERIFIED_MAX": 30}
+	want.Legitimate, want.Attacks = outcomeJSON{Label: "legit", SignIns: 10}, []outcomeJSON{{"thief", 1, 1, 1, 1}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

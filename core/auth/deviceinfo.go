@@ -56,6 +56,15 @@ func NewDeviceInfo(f DeviceFields) (DeviceInfo, error) {
 // UserAgent returns the user agent as it was sent.
 func (d DeviceInfo) UserAgent() string { return d.fields.UserAgent }
 
+// ScreenResolution returns the size of the screen as it was sent.
+func (d DeviceInfo) ScreenResolution() string { return d.fields.ScreenResolution }
+
+// Timezone returns the time zone as it was sent.
+func (d DeviceInfo) Timezone() string { return d.fields.Timezone }
+
+// Language returns the language as it was sent.
+func (d DeviceInfo) Language() string { return d.fields.Language }
+
 // Identity returns the identity of the device for a user: SHA-256, in hexadecimal, over the user id
 // and the four fields, without the browser's version (contract A-36). The fields can be guessed
 // from it, so it must not be shown as it is. Each part is written after its length, so that no two

@@ -66,7 +66,7 @@ var kernelPackages = []string{"core/fault", "core/page", "core/requestid"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{
-	"core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset", "core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
+	"core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset", "core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
 	"core/registry/view",
 }
 

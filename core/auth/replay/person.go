@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
@@ -21,6 +23,7 @@ type personHistory struct {
 	sessions []time.Time        // of the last assess.LongSpan
 	stays    []risk.SignInPlace // where trusted sessions were begun, the last assess.HistorySessions
 	devices  []knownDevice      // that are confirmed or marked
+	counts   history.Table      // nil until something is learnt, or if the scorer is Points
 }
 
 type attempt struct {
@@ -88,9 +91,14 @@ func (p *personHistory) dropExpired(now time.Time) {
 	}
 }
 
+// dropCounts drops the counts that have ended.
+func (p *personHistory) dropCounts(now time.Time) {
+	maps.DeleteFunc(p.counts, func(_ history.Value, c history.Count) bool { return !c.Seen(now) })
+}
+
 // isEmpty reports whether the history has no entries.
 func (p *personHistory) isEmpty() bool {
-	return len(p.attempts) == 0 && len(p.sessions) == 0 && len(p.stays) == 0 && len(p.devices) == 0
+	return len(p.attempts) == 0 && len(p.sessions) == 0 && len(p.stays) == 0 && len(p.devices) == 0 && len(p.counts) == 0
 }
 
 // keepNewest returns the newest entries of list, at most most.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -66,6 +67,7 @@ func ParseAssumption(name string) (Assumption, error) {
 type Config struct {
 	Assess assess.Config
 	StepUp Assumption
+	Scorer Scorer // the zero value is Points
 }
 
 // Replayer assesses one event after the other. It is used by one goroutine.
@@ -75,7 +77,8 @@ type Replayer struct {
 	reputation signals.Reputation
 	assessor   *assess.Assessor
 	people     map[auth.UserID]*personHistory
-	event      *Event // the one that is being assessed
+	everyone   history.Table // empty if the scorer is Points
+	event      *Event        // the one that is being assessed
 	last       time.Time
 	events     int
 }
@@ -83,7 +86,7 @@ type Replayer struct {
 // New returns a Replayer without any history. It uses the sources for events without location or
 // reputation.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
-	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}}
+	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}, everyone: history.Table{}}
 	p.assessor = assess.New(c.Assess, assess.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
 	return p
 }
@@ -95,9 +98,9 @@ const sweepEvery = 1 << 16
 // Next assesses an event and adds it to the history. An event with a wrong password is assessed as
 // if it had been right, so that scorers can be compared; it is added to the history as a failed
 // attempt only. Next returns fault.Invalid if the event is older than the one before.
-func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
+func (r *Replayer) Next(ctx context.Context, e Event) (Verdict, error) {
 	if e.At.Before(r.last) {
-		return assess.Verdict{}, fault.Newf(fault.Invalid, "ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
+		return Verdict{}, fault.Newf(fault.Invalid, "ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
 	}
 	r.last, r.event = e.At, &e
 	if r.events++; r.events%sweepEvery == 0 {
@@ -106,9 +109,13 @@ func (r *Replayer) Next(ctx context.Context, e Event) (assess.Verdict, error) {
 	p := r.findPerson(e.User)
 	identity := e.Device.Identity(e.User)
 	standing := r.deviceTrust(p.findDevice(identity), e.DeviceTokenShown)
-	v, err := r.assessor.Assess(ctx, assess.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
+	assessed, err := r.assessor.Assess(ctx, assess.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
 	if err != nil {
-		return assess.Verdict{}, fmt.Errorf("assess: %w", err)
+		return Verdict{}, fmt.Errorf("assess: %w", err)
+	}
+	v := Verdict{Verdict: assessed, Points: assessed.Score, RiskScore: float64(assessed.Score)}
+	if r.config.Scorer.readsHistory() {
+		r.addHistory(&v, p)
 	}
 	r.recordSignIn(p, identity, &v)
 	return v, nil
@@ -131,7 +138,7 @@ func (r *Replayer) deviceTrust(d knownDevice, token RecordedBool) trust.Device {
 }
 
 // recordSignIn adds the present event to the history, as sign-in and step-up would have stored it.
-func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, v *assess.Verdict) {
+func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, v *Verdict) {
 	e := r.event
 	p.addAttempt(e.At, !e.PasswordCorrect)
 	if !e.PasswordCorrect {
@@ -141,6 +148,9 @@ func (r *Replayer) recordSignIn(p *personHistory, identity auth.DeviceIdentity, 
 	passed := r.passedStepUp(p, v.Level)
 	if passed || v.Level.Admits(auth.LimitedTrust) {
 		p.addStay(e.At, v.Signals.Location)
+	}
+	if r.config.Scorer.readsHistory() && (passed || r.mayLearn(v)) {
+		r.learn(p, v)
 	}
 	p.markDevice(identity, passed, e.DeviceTrusted)
 }
@@ -162,6 +172,7 @@ func (r *Replayer) passedStepUp(p *personHistory, level auth.TrustLevel) bool {
 // dropEmptyPeople removes people without relevant history.
 func (r *Replayer) dropEmptyPeople() {
 	for id, p := range r.people {
+		p.dropCounts(r.last)
 		if p.dropExpired(r.last); p.isEmpty() {
 			delete(r.people, id)
 		}

@@ -1,0 +1,142 @@
+package history
+
+import (
+	"math"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+)
+
+// Observation is a sign-in as the score sees it. Observe creates one.
+type Observation struct {
+	at                 time.Time
+	address, prefix    string // empty if the address is not known, like network
+	network            string
+	provider, country  string // empty if they are not known
+	hidden             bool   // the address is that of a hosting company, a proxy or Tor
+	rated              bool   // the reputation is known
+	timezone, language string
+	deviceParts
+}
+
+// deviceParts are the values that come from the user agent and the screen.
+type deviceParts struct {
+	system, browser, device string
+	version                 uint32
+}
+
+// Observe returns the observation of a sign-in with the signals that package assess has gathered.
+func Observe(address netip.Addr, d auth.DeviceInfo, s risk.Signals) Observation {
+	o := Observation{
+		at: s.At, country: s.Location.Country, timezone: nameOr(d.Timezone()), language: nameOr(d.Language()),
+		deviceParts: newDeviceParts(d),
+		rated:       s.Reputation.State == risk.Known, hidden: s.Reputation.State == risk.Known && s.Reputation.Class != risk.Clean,
+	}
+	o.setPlaces(address.Unmap().WithZone(""), s.Location)
+	return o
+}
+
+// newDeviceParts returns the values of a device.
+func newDeviceParts(d auth.DeviceInfo) deviceParts {
+	a := parseAgent(d.UserAgent())
+	p := deviceParts{system: a.system, browser: a.family + "|" + a.system, version: a.version}
+	p.device = p.browser + "|" + nameOr(d.ScreenResolution())
+	return p
+}
+
+// setPlaces sets the values that come from the address.
+func (o *Observation) setPlaces(address netip.Addr, l risk.Location) {
+	if !address.IsValid() {
+		return
+	}
+	one, prefix, wide := 32, 24, 16
+	if address.Is6() {
+		one, prefix, wide = 64, 48, 32
+	}
+	o.address, o.prefix = prefixOf(address, one), prefixOf(address, prefix)
+	if l.Network.ASN == 0 {
+		o.network = widePrefix + prefixOf(address, wide)
+		return
+	}
+	o.provider = "AS" + strconv.FormatUint(uint64(l.Network.ASN), 10)
+	o.network = o.provider
+	if l.Coordinates != nil {
+		o.network += " " + gridCell(*l.Coordinates)
+	}
+}
+
+func prefixOf(a netip.Addr, bits int) string {
+	p, err := a.Prefix(bits)
+	if err != nil { // cannot happen: the bits fit the family
+		return a.String()
+	}
+	return p.String()
+}
+
+// gridCell returns the cell of half a degree that contains a place.
+func gridCell(c risk.Coordinates) string {
+	degrees := func(d float64) string { return strconv.FormatFloat(math.Floor(d*2)/2, 'f', 1, 64) }
+	return degrees(c.Latitude) + " " + degrees(c.Longitude)
+}
+
+// At returns the time of the sign-in.
+func (o *Observation) At() time.Time { return o.at }
+
+// PersonValues returns the values whose counts of the person the score needs.
+func (o *Observation) PersonValues() []Value {
+	list := []Value{
+		{SignIns, ""}, {Recent, ""}, {Hidden, ""},
+		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {Timezone, o.timezone}, {Language, o.language},
+	}
+	for _, f := range hierarchies {
+		list = append(list, Value{Novel, f.key()})
+	}
+	if o.network == "" {
+		return list
+	}
+	list = append(list, Value{Address, o.address}, Value{Prefix, o.prefix}, Value{Network, o.network},
+		Value{Return, o.network + far}, Value{Return, o.network + near}, Value{NetworkDevice, o.network + "|" + o.device})
+	if o.provider != "" {
+		list = append(list, Value{Provider, o.provider})
+	}
+	if o.country != "" {
+		list = append(list, Value{Country, o.country})
+	}
+	return list
+}
+
+// EveryoneValues returns the values whose counts of everybody the score needs. Which class of time a
+// sign-in has is known only when the counts of the person are, so it lists all of them.
+func (o *Observation) EveryoneValues() []Value {
+	list := []Value{
+		{SignIns, ""}, {Recent, ""}, {Experienced, ""}, {Hidden, ""},
+		{Device, o.device}, {Browser, o.browser}, {System, o.system}, {Timezone, o.timezone}, {Language, o.language},
+	}
+	for _, f := range hierarchies {
+		list = append(list, Value{Novel, f.key()})
+	}
+	for _, g := range gaps {
+		for _, change := range [...]string{sameVersion, newerVersion, olderVersion} {
+			list = append(list, Value{Upgrade, upgrade{true, g, change}.text()}, Value{Upgrade, upgrade{false, g, change}.text()})
+		}
+	}
+	if o.network == "" {
+		return list
+	}
+	list = append(list, Value{Network, o.network})
+	for _, g := range gaps {
+		for _, outcome := range [...]string{same, near, far} {
+			list = append(list, Value{Return, "|" + g.name + outcome}, Value{Return, o.network + "|" + g.name + outcome})
+		}
+	}
+	if o.provider != "" {
+		list = append(list, Value{Provider, o.provider})
+	}
+	if o.country != "" {
+		list = append(list, Value{Country, o.country}, Value{CountryTimezone, o.country + "|" + o.timezone})
+	}
+	return list
+}

@@ -1,0 +1,207 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/replay"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+)
+
+// scorers replays the same events with each scorer.
+type scorers map[replay.Scorer]*replay.Replayer
+
+// newScorers returns replayers that have seen 20 people sign in on 40 days, with a step-up.
+func newScorers(t testing.TB) scorers {
+	t.Helper()
+	s := scorers{}
+	for _, scorer := range []replay.Scorer{replay.Points, replay.History, replay.Both} {
+		s[scorer] = replay.New(replay.Config{Assess: signin.Defaults().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signals.None{}, signals.None{})
+	}
+	for d := range 40 {
+		for p := range 20 {
+			e := homeEvent(t, p, start.Add(time.Duration(d)*24*time.Hour+time.Duration(p)*time.Minute))
+			e.StepUpPassed = replay.Yes
+			s.next(t, e)
+		}
+	}
+	return s
+}
+
+// homeEvent returns a sign-in of a person from home.
+func homeEvent(t testing.TB, person int, at time.Time) replay.Event {
+	return replay.Event{
+		At: at, User: auth.UserID(fmt.Sprint("person ", person)), Address: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", person+1)), PasswordCorrect: true,
+		Device:   knownDevice(t, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
+		Location: &risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500}},
+	}
+}
+
+func (s scorers) next(t testing.TB, e replay.Event) map[replay.Scorer]replay.Verdict {
+	t.Helper()
+	verdicts := map[replay.Scorer]replay.Verdict{}
+	for scorer, r := range s {
+		v, err := r.Next(context.Background(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts[scorer] = v
+	}
+	return verdicts
+}
+
+// attack returns a sign-in with a copied device from another provider.
+func attack(t testing.TB, at time.Time) replay.Event {
+	e := homeEvent(t, 0, at)
+	e.Address = netip.MustParseAddr("198.51.100.1")
+	e.Location = &risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64999}}
+	return e
+}
+
+func TestScorers(t *testing.T) {
+	s := newScorers(t)
+	later := start.Add(41 * 24 * time.Hour)
+	v := s.next(t, homeEvent(t, 0, later))
+	if p := v[replay.Points]; p.Score != 15 || p.RiskScore != 15 || p.History != nil || p.Learnt != nil {
+		t.Errorf("points: %+v", p)
+	}
+	if h := v[replay.History]; h.RiskScore != h.History.Score || h.RiskScore > 15 || h.Points != 15 || len(h.Learnt) == 0 {
+		t.Errorf("history: %+v", h)
+	}
+	if b := v[replay.Both]; b.RiskScore != 15 || b.Score != 15 {
+		t.Errorf("both: %+v", b)
+	}
+	v = s.next(t, attack(t, later.Add(time.Hour)))
+	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; p.Score != 15 || h.RiskScore < 30 || b.Score != h.Score || b.Level >= p.Level {
+		t.Errorf("an attack with a copied device: %d, %v, %d at %s", p.Score, h.RiskScore, b.Score, b.Level)
+	}
+	v = s.next(t, homeEvent(t, 99, later.Add(2*time.Hour)))
+	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 39 || b.Score != p.Score {
+		t.Errorf("a newcomer: %+v, %+v", h, b)
+	}
+}
+
+// TestRepeatedAttack checks that an attacker with a copied device, whose records do not say whether
+// the token was shown, does not become familiar.
+func TestRepeatedAttack(t *testing.T) {
+	for _, passed := range []replay.RecordedBool{replay.Unrecorded, replay.No} {
+		s := newScorers(t)
+		at := start.Add(41 * 24 * time.Hour)
+		var first float64
+		for n := range 30 {
+			e := attack(t, at.Add(time.Duration(7*n)*time.Hour))
+			e.StepUpPassed = passed
+			v := s.next(t, e)[replay.History]
+			if first == 0 {
+				first = v.RiskScore
+			}
+			if v.RiskScore < first-.5 || v.Learnt != nil {
+				t.Fatalf("attempt %d has the score %v, the first one %v; %d counts are learnt", n+1, v.RiskScore, first, len(v.Learnt))
+			}
+		}
+	}
+}
+
+// TestHistoryNeverRaisesTrust checks that the history, whatever it has learnt, never gives a lower
+// score or more trust than the points.
+func TestHistoryNeverRaisesTrust(t *testing.T) {
+	s := newScorers(t)
+	at := start.Add(41 * 24 * time.Hour)
+	bounds := trust.DefaultBounds()
+	rapid.Check(t, func(rt *rapid.T) {
+		at = at.Add(time.Duration(rapid.IntRange(1, 100_000).Draw(rt, "seconds")) * time.Second)
+		e := homeEvent(t, rapid.IntRange(0, 21).Draw(rt, "person"), at)
+		if rapid.Bool().Draw(rt, "away") {
+			e.Address = netip.MustParseAddr("198.51.100.1")
+		}
+		e.DeviceTrusted = replay.RecordedBool(rapid.IntRange(0, 2).Draw(rt, "trusted"))
+		e.DeviceTokenShown = replay.RecordedBool(rapid.IntRange(0, 2).Draw(rt, "token"))
+		e.StepUpPassed = replay.RecordedBool(rapid.IntRange(0, 2).Draw(rt, "step-up"))
+		v := s.next(t, e)[replay.Both]
+		if without := trust.Decide(v.Points, v.Signals.Device, bounds, trust.BindingPreferred); v.Score < v.Points || v.Level > without {
+			rt.Fatalf("%+v, with the points alone %s", v, without)
+		}
+	})
+}
+
+func TestParseScorer(t *testing.T) {
+	for _, name := range []string{"points", "history", "both"} {
+		if s, err := replay.ParseScorer(name); err != nil || string(s) != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := replay.ParseScorer("none"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an unknown scorer: %v", err)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	var c replay.Calibration
+	for n := range 100 { // scores 0.4 to 99.4
+		c.Add(float64(n)+.4, []string{"", replay.LegitimateLabel}[n%2])
+	}
+	for n := range 10 {
+		c.Add(float64(n*10+9), "thief")
+	}
+	c.Add(1000, "robber")
+	got, err := c.Suggest(.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := replay.Suggestion{
+		Bounds: trust.Bounds{Full: 79, Limited: 94, Unverified: 98}, Legitimate: replay.Outcome{"legit", 100, 20, 5, 1},
+		Attacks: []replay.Outcome{{"robber", 1, 1, 1, 1}, {"thief", 10, 2, 1, 1}},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || got.Legitimate.ChallengedShare() != .2 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, target := range []float64{0, 1, -1} {
+		if _, err := c.Suggest(target); !fault.Is(err, fault.Invalid) {
+			t.Errorf("target %v: %v", target, err)
+		}
+	}
+	var none replay.Calibration
+	none.Add(7, "thief")
+	if _, err := none.Suggest(.1); !fault.Is(err, fault.Invalid) {
+		t.Errorf("no legitimate sign-ins: %v", err)
+	}
+}
+
+// TestSuggestedShare checks that the share of challenged sign-ins is at most the target, and that a
+// lower bound would exceed it.
+func TestSuggestedShare(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.IntRange(0, 100), 1, 50).Draw(t, "scores")
+		target := rapid.Float64Range(.01, .99).Draw(t, "target")
+		var c replay.Calibration
+		above := func(bound int) (n float64) {
+			for _, s := range scores {
+				if s > bound {
+					n++
+				}
+			}
+			return n / float64(len(scores))
+		}
+		for _, s := range scores {
+			c.Add(float64(s), "")
+		}
+		got, err := c.Suggest(target)
+		if err != nil || got.Bounds.Validate() != nil {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if b := got.Bounds.Full; above(b) > target || b > 0 && above(b-1) <= target || above(b) != got.Legitimate.ChallengedShare() {
+			t.Fatalf("bound %d challenges %v", b, above(b))
+		}
+	})
+}

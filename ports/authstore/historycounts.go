@@ -1,0 +1,42 @@
+package authstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
+)
+
+// HistoryCounts stores how often each value was seen at sign-ins: of each person, and of everybody.
+// It keeps the sums of what is added to it; package history decides what to add, and decays what it
+// reads. Values that contain an address or a prefix are stored as keyed hashes, by
+// history.Value.Stored.
+//
+// The counts of a person are deleted together with the account. The counts of everybody stay; they
+// do not contain who signed in.
+type HistoryCounts interface {
+	// Read returns the counts of the values, those of the person and those of everybody. A value
+	// that was never added has no entry. It reads the counts of the person in one indexed query.
+	// The counts of everybody may be some minutes old, and may lack additions that other instances
+	// have not stored yet.
+	Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error)
+	// Add adds to the counts of the person and of everybody, with the meaning of
+	// history.Count.Plus: weights are added, Last is the latest time, and Version is the one of that
+	// time, or the greater one of two additions at the same time. Additions of parallel calls, on
+	// all instances, are all counted, in any order. The counts of everybody must not make sign-ins
+	// of different people wait for each other.
+	Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error
+	// Defer stores additions of a session that is not trusted yet. It is called at most once for a
+	// session, when that begins. They are deleted together with the session.
+	Defer(ctx context.Context, session auth.SessionID, additions []history.Addition, at time.Time) error
+	// Confirm applies the deferred additions of a session, as Add would have done when they were
+	// deferred, and deletes them. Of parallel calls exactly one applies them. It does nothing if
+	// there are none.
+	Confirm(ctx context.Context, session auth.SessionID) error
+	// Forget deletes all counts of a person, and reports how many.
+	Forget(ctx context.Context, user auth.UserID) (int, error)
+	// DeleteExpired deletes the counts, of people and of everybody, that were last added to before
+	// the given time, and returns how many it deleted.
+	DeleteExpired(ctx context.Context, before time.Time) (int, error)
+}
