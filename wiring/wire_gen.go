@@ -40,6 +40,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/gather"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -597,6 +598,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	refreshTokens := authrecords.NewRefreshTokens(db)
 	lockouts := authrecords.NewLockouts(db)
 	pendingLogins := authrecords.NewPendingLogins(db)
+	history, err := authrecords.NewHistory(db, rootSecret)
+	if err != nil {
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -655,6 +671,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		History:       sessions,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
+		Counts:        history,
+		Deferrals:     history,
 		Transaction:   transactions,
 		Passwords:     hasher,
 		Tokens:        issuer,
@@ -725,6 +743,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:      authrecordsDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
+		Deferrals:    history,
 		Transaction:  transactions,
 		Couriers:     couriers,
 		Throttle:     throttle,
@@ -889,6 +908,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pending:       pendingLogins,
 		Lockouts:      lockouts,
 		Devices:       authrecordsDevices,
+		Counts:        history,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionReporter := newRetentionReporter(log, registerer)
@@ -899,6 +919,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: retentionReporter,
 	}
 	retentionRunner := retention.NewRunner(retentionConfig, runnerPorts)
+	eventlogGather := eventlog.NewGather(log)
+	gatherPorts := gather.Ports{
+		Totals:   history,
+		Waiter:   clock,
+		Reporter: eventlogGather,
+	}
+	gatherRunner := gather.New(gatherPorts)
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Publishers: api,
@@ -922,6 +949,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Publish:    publishConfig,
 		Plugins:    host,
 		Retention:  retentionRunner,
+		SignIns:    signinConfig,
+		Gather:     gatherRunner,
 		Notices:    notifier,
 		Tracing:    tracing,
 		Metrics:    r,
