@@ -41,6 +41,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/gather"
+	"github.com/tollgate-dev/tollgate/core/auth/learn"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -1206,6 +1207,17 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
+	history, err := authrecords.NewHistory(db, rootSecret)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	learnPorts := learn.Ports{
+		Accounts: accounts,
+		Totals:   history,
+		Clock:    clock,
+	}
+	learner := learn.New(learnPorts)
 	registryrecordsGrants := registryrecords.NewGrants(db)
 	recorder := inprocess.NewRecorder(trail)
 	grantsPorts := grants.Ports{
@@ -1359,6 +1371,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Devices:       operator,
 		Trail:         trail,
 		Accounts:      accounts,
+		Learner:       learner,
 		Grants:        registryrecordsGrants,
 		GrantChanges:  grantsOperator,
 		Methods:       methods,

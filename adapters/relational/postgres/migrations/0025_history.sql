@@ -9,7 +9,7 @@ CREATE TABLE history_counts (
     feature smallint         NOT NULL,
     value   text COLLATE "C" NOT NULL,
     PRIMARY KEY (user_id, feature, value)
-) WITH (fillfactor = 90);
+);
 
 CREATE INDEX history_counts_by_period ON history_counts (period);
 
@@ -22,7 +22,7 @@ CREATE TABLE history_totals (
     feature smallint         NOT NULL,
     value   text COLLATE "C" NOT NULL,
     PRIMARY KEY (feature, value)
-) WITH (fillfactor = 90);
+);
 
 CREATE INDEX history_totals_by_period ON history_totals (period);
 
