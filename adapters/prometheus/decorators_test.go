@@ -255,7 +255,7 @@ func TestZeros(t *testing.T) {
 		"tollgate_records_removed_total": 8, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 3 * 7,
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2, "tollgate_login_score_difference": 1,
 		"tollgate_login_history_silent_total": 3,
-		"tollgate_webhook_attempts_total": 3, "tollgate_webhook_events_pending": 1, "tollgate_webhook_events_dead": 1,
+		"tollgate_webhook_attempts_total":     3, "tollgate_webhook_events_pending": 1, "tollgate_webhook_events_dead": 1,
 	}
 	if !maps.Equal(series, wanted) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)

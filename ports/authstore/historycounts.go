@@ -36,10 +36,10 @@ type HistoryCounts interface {
 
 // HistoryDeferrals stores additions of sessions that are not trusted yet.
 type HistoryDeferrals interface {
-	// Defer stores additions of a session. It is called at most once for a session, when that
-	// begins. They are deleted together with the refresh tokens of the session, that is when it
-	// cannot pass a step-up any more.
-	Defer(ctx context.Context, session auth.SessionID, additions []history.Addition, at time.Time) error
+	// Defer stores additions of a stored session, at the time at which that began. It is called at
+	// most once for a session. They are deleted together with the refresh tokens of the session,
+	// that is when it cannot pass a step-up any more.
+	Defer(ctx context.Context, session auth.Session, additions []history.Addition) error
 	// Confirm applies the deferred additions of a session, as HistoryCounts.Add would have done when
 	// they were deferred, and deletes them. Of parallel calls exactly one applies them. It does
 	// nothing if there are none.

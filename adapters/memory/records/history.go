@@ -67,12 +67,12 @@ func (t *authTables) addHistory(user auth.UserID, additions []history.Addition, 
 }
 
 // Defer stores additions of a session.
-func (h *History) Defer(ctx context.Context, session auth.SessionID, additions []history.Addition, at time.Time) error {
+func (h *History) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
 	return h.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.auth.sessions[session]; !ok {
-			return errNotFound("session")
+		if _, ok := t.auth.sessions[session.ID]; !ok {
+			return errMissing("session")
 		}
-		t.auth.deferred[session] = deferral{additions, at}
+		t.auth.deferred[session.ID] = deferral{additions, session.CreatedAt}
 		return nil
 	})
 }

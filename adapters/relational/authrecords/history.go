@@ -56,10 +56,6 @@ type countRow struct {
 	Version uint32           `bun:"version"`
 }
 
-func (r *countRow) toCount() history.Count {
-	return history.Count{Sum: r.Sum, Last: r.LastAt.Time, Version: r.Version}
-}
-
 // compareValues orders rows by their values. All writers of a table write its rows in this order, so
 // that no two of them wait for each other.
 func compareValues(a, b countRow) int {

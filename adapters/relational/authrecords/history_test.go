@@ -119,7 +119,7 @@ func TestNoAddressIsStored(t *testing.T) {
 			if err := stores.History.Add(t.Context(), authstoretest.Account(0).ID, additions, o.At()); err != nil {
 				t.Fatal(err)
 			}
-			if err := stores.History.Defer(t.Context(), authstoretest.Living(0, 1).ID, additions, o.At()); err != nil {
+			if err := stores.History.Defer(t.Context(), authstoretest.Living(0, 1), additions); err != nil {
 				t.Fatal(err)
 			}
 			for _, table := range []string{

@@ -110,18 +110,14 @@ func (h *History) apply(ctx context.Context, tx bun.IDB, user auth.UserID, addit
 }
 
 // Defer implements authstore.HistoryDeferrals.
-func (h *History) Defer(ctx context.Context, session auth.SessionID, additions []history.Addition, at time.Time) error {
+func (h *History) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
+	text, err := json.Marshal(h.toStored(session.UserID, additions))
+	if err != nil {
+		return fmt.Errorf("write additions: %w", err)
+	}
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		user, err := h.userOf(ctx, tx, session)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(h.toStored(user, additions))
-		if err != nil {
-			return fmt.Errorf("write additions: %w", err)
-		}
-		_, err = h.db.ExecStatement(ctx, tx, "INSERT INTO history_deferred (session_id, at, additions) VALUES (?, ?, ?)",
-			session, database.NewInstant(at), string(text))
+		_, err := h.db.ExecStatement(ctx, tx, "INSERT INTO history_deferred (session_id, at, additions) VALUES (?, ?, ?)",
+			session.ID, database.NewInstant(session.CreatedAt), string(text))
 		return err
 	})
 }

@@ -46,12 +46,3 @@ func parseVersion(version string) uint32 {
 	}
 	return uint32(min(m, maxVersion)*100 + min(n, 99))
 }
-
-// formatVersion returns a version in the form that people know.
-func formatVersion(version uint32) string {
-	major, minor := strconv.FormatUint(uint64(version/100), 10), version%100
-	if minor == 0 {
-		return major
-	}
-	return major + "." + strconv.FormatUint(uint64(minor), 10)
-}

@@ -59,7 +59,7 @@ func (s *Service) learn(ctx context.Context, session *auth.Session, v *assess.Ve
 	if factor != "" || history.MayLearn(session.TrustLevel, v.Signals.Device, s.config.DeviceBinding) {
 		err = s.ports.Counts.Add(ctx, session.UserID, additions, session.CreatedAt)
 	} else {
-		err = s.ports.Deferrals.Defer(ctx, session.ID, additions, session.CreatedAt)
+		err = s.ports.Deferrals.Defer(ctx, *session, additions)
 	}
 	if err != nil {
 		return &assess.HistoryError{Cause: err}

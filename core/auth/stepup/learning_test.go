@@ -32,7 +32,7 @@ func TestStepUpIsLearntFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t)
 			store, value := fx.ports.Deferrals.(*records.History), history.Value{Feature: history.Browser, Text: "Firefox|Linux"}
-			err := store.Defer(t.Context(), session, []history.Addition{{Value: value, Person: true, Weight: 1}}, fx.clock.Now())
+			err := store.Defer(t.Context(), fx.getSession(), []history.Addition{{Value: value, Person: true, Weight: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
@@ -186,14 +185,14 @@ func historyGathersOnce(t *testing.T, s Stores) {
 }
 
 func historyRollsBack(t *testing.T, s Stores) {
-	at, id, list := recordtest.Epoch(), Living(0, 1).ID, []history.Addition{addition(samples()[0], 1, 0)}
+	at, session, list := recordtest.Epoch(), Living(0, 1), []history.Addition{addition(samples()[0], 1, 0)}
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Add(ctx, Account(0).ID, list, at) })
-	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Defer(ctx, id, list, at) })
-	recordtest.OK(t, s.History.Confirm(t.Context(), id))
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Defer(ctx, session, list) })
+	recordtest.OK(t, s.History.Confirm(t.Context(), session.ID))
 	recordtest.Equal(t, readAll(t, s, 0), history.Counts{Person: history.Table{}, Everyone: history.Table{}})
-	recordtest.OK(t, s.History.Defer(t.Context(), id, list, at))
-	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Confirm(ctx, id) })
-	recordtest.OK(t, s.History.Confirm(t.Context(), id))
+	recordtest.OK(t, s.History.Defer(t.Context(), session, list))
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Confirm(ctx, session.ID) })
+	recordtest.OK(t, s.History.Confirm(t.Context(), session.ID))
 	if counts := readAll(t, s, 0); counts.Person[samples()[0]].Sum != 1 || counts.Everyone[samples()[0]].Sum != 1 {
 		t.Errorf("after a confirmation that was rolled back the counts are %+v", counts)
 	}
@@ -204,8 +203,8 @@ func historyOfUnknownPerson(t *testing.T, s Stores) {
 	if err := s.History.Add(t.Context(), Account(9).ID, list, recordtest.Epoch()); err == nil {
 		t.Error("Add for an unknown person succeeded")
 	}
-	if err := s.History.Defer(t.Context(), Living(1, 9).ID, list, recordtest.Epoch()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Defer for an unknown session returned %v", err)
+	if err := s.History.Defer(t.Context(), Living(1, 9), list); err == nil {
+		t.Error("Defer for an unknown session succeeded")
 	}
 	if counts := readAll(t, s, 0); len(counts.Everyone) != 0 {
 		t.Errorf("everybody has %+v", counts.Everyone)
@@ -228,9 +227,9 @@ func historyMerges(t *testing.T, s Stores) {
 }
 
 func historyConfirmsOnce(t *testing.T, s Stores) {
-	id := Living(0, 1).ID
-	recordtest.OK(t, s.History.Defer(t.Context(), id, []history.Addition{addition(samples()[2], 1, 0)}, recordtest.Epoch()))
-	for _, err := range recordtest.Parallel(8, func(int) error { return s.History.Confirm(t.Context(), id) }) {
+	session := Living(0, 1)
+	recordtest.OK(t, s.History.Defer(t.Context(), session, []history.Addition{addition(samples()[2], 1, 0)}))
+	for _, err := range recordtest.Parallel(8, func(int) error { return s.History.Confirm(t.Context(), session.ID) }) {
 		recordtest.OK(t, err)
 	}
 	counts := readAll(t, s, 0)
@@ -240,8 +239,9 @@ func historyConfirmsOnce(t *testing.T, s Stores) {
 }
 
 func historyConfirmsInThePast(t *testing.T, s Stores) {
-	at, later, v := recordtest.Epoch(), recordtest.Epoch().Add(time.Hour), samples()[1]
-	recordtest.OK(t, s.History.Defer(t.Context(), Living(0, 1).ID, []history.Addition{addition(v, .5, 9)}, at))
+	session, v := Living(0, 1), samples()[1]
+	later := session.CreatedAt.Add(time.Hour)
+	recordtest.OK(t, s.History.Defer(t.Context(), session, []history.Addition{addition(v, .5, 9)}))
 	recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(v, 1, 3)}, later))
 	recordtest.OK(t, s.History.Confirm(t.Context(), Living(0, 1).ID))
 	want := history.Count{Sum: 1.5, Last: later, Version: 3}
@@ -249,9 +249,9 @@ func historyConfirmsInThePast(t *testing.T, s Stores) {
 }
 
 func historyDefers(t *testing.T, s Stores) {
-	at, list := recordtest.Epoch(), []history.Addition{addition(samples()[0], 1, 0)}
+	list := []history.Addition{addition(samples()[0], 1, 0)}
 	for _, session := range []auth.Session{Living(0, 1), Living(0, 2), Living(1, 3)} {
-		recordtest.OK(t, s.History.Defer(t.Context(), session.ID, list, at))
+		recordtest.OK(t, s.History.Defer(t.Context(), session, list))
 	}
 	recordtest.OK(t, s.History.Confirm(t.Context(), Living(0, 2).ID))
 	first, second := readAll(t, s, 0), readAll(t, s, 1)
@@ -264,18 +264,18 @@ func historyDefers(t *testing.T, s Stores) {
 // with the session.
 func historyDeferralsEnd(t *testing.T, s Stores) {
 	session, list := Living(0, 1), []history.Addition{addition(samples()[0], 1, 0)}
-	recordtest.OK(t, s.History.Defer(t.Context(), session.ID, list, session.CreatedAt))
+	recordtest.OK(t, s.History.Defer(t.Context(), session, list))
 	recordtest.Must(s.RefreshTokens.DeleteExpired(t.Context(), session.ExpiresAt.Add(-time.Second)))(t)
 	recordtest.OK(t, s.History.Confirm(t.Context(), session.ID))
 	if counts := readAll(t, s, 0); counts.Person[samples()[0]].Sum != 1 {
 		t.Error("the additions of a living session were deleted")
 	}
 	other := Living(0, 2)
-	recordtest.OK(t, s.History.Defer(t.Context(), other.ID, list, other.CreatedAt))
+	recordtest.OK(t, s.History.Defer(t.Context(), other, list))
 	recordtest.Must(s.RefreshTokens.DeleteExpired(t.Context(), other.ExpiresAt.Add(time.Second)))(t)
 	recordtest.OK(t, s.History.Confirm(t.Context(), other.ID))
 	third := Living(1, 3)
-	recordtest.OK(t, s.History.Defer(t.Context(), third.ID, list, third.CreatedAt))
+	recordtest.OK(t, s.History.Defer(t.Context(), third, list))
 	recordtest.Must(s.Sessions.DeleteExpired(t.Context(), third.MaxExpiresAt.Add(24*time.Hour)))(t)
 	recordtest.OK(t, s.History.Confirm(t.Context(), third.ID))
 	if own, other := readAll(t, s, 0), readAll(t, s, 1); own.Person[samples()[0]].Sum != 1 || len(other.Person) != 0 {
@@ -290,8 +290,8 @@ func historyForgets(t *testing.T, s Stores) {
 		}
 	}
 	list := []history.Addition{addition(samples()[0], 1, 0)}
-	recordtest.OK(t, s.History.Defer(t.Context(), Living(0, 1).ID, list, recordtest.Epoch()))
-	recordtest.OK(t, s.History.Defer(t.Context(), Living(1, 3).ID, list, recordtest.Epoch()))
+	recordtest.OK(t, s.History.Defer(t.Context(), Living(0, 1), list))
+	recordtest.OK(t, s.History.Defer(t.Context(), Living(1, 3), list))
 	for _, want := range []int{len(samples()), 0} {
 		if n, err := s.History.Forget(t.Context(), Account(0).ID); err != nil || n != want {
 			t.Errorf("Forget = %d, %v, want %d", n, err, want)
@@ -327,14 +327,14 @@ func historyExpires(t *testing.T, s Stores) {
 func historyHeedsCancel(t *testing.T, s Stores) {
 	id, list, at := Living(0, 1).ID, []history.Addition{addition(samples()[0], 1, 0)}, recordtest.Epoch()
 	recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, list, at))
-	recordtest.OK(t, s.History.Defer(t.Context(), id, list, at))
+	recordtest.OK(t, s.History.Defer(t.Context(), Living(0, 1), list))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
 		"Read": func(ctx context.Context) error {
 			_, err := s.History.Read(ctx, Account(0).ID, samples(), samples())
 			return err
 		},
 		"Add":     func(ctx context.Context) error { return s.History.Add(ctx, Account(0).ID, list, at) },
-		"Defer":   func(ctx context.Context) error { return s.History.Defer(ctx, Living(0, 2).ID, list, at) },
+		"Defer":   func(ctx context.Context) error { return s.History.Defer(ctx, Living(0, 2), list) },
 		"Confirm": func(ctx context.Context) error { return s.History.Confirm(ctx, id) },
 		"Gather":  func(ctx context.Context) error { _, err := s.History.Gather(ctx); return err },
 		"Merge": func(ctx context.Context) error {
