@@ -27,8 +27,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/core/auth/gather"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/deliver"
@@ -86,6 +88,8 @@ type apiParts struct {
 	Publish    publish.Config
 	Plugins    *pluginhost.Host
 	Retention  *retention.Runner
+	SignIns    signin.Config
+	Gather     *gather.Runner
 	Notices    *notices.Notifier
 	Tracing    otlp.Tracing
 	Metrics    *prometheus.Registry
@@ -218,6 +222,9 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
 	if parts.Registry {
 		background = append(background, a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
+	}
+	if parts.Auth && a.SignIns.History.Learns() {
+		background = append(background, a.Gather.Run)
 	}
 	for _, run := range background {
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/learn"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
@@ -45,6 +46,7 @@ var operatorSet = wire.NewSet(
 	devices.NewOperator, devices.New, audit.New,
 	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
+	learn.New, wire.Struct(new(learn.Ports), "*"),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
 	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
@@ -59,6 +61,7 @@ type Operator struct {
 	Devices       *devices.Operator
 	Trail         *audit.Trail
 	Accounts      authstore.Accounts
+	Learner       *learn.Learner
 	Grants        registrystore.Grants
 	GrantChanges  *grants.Operator
 	Methods       methodstore.Store

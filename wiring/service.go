@@ -41,6 +41,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/gather"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -137,6 +138,7 @@ var authSet = wire.NewSet(
 	audit.New, wire.Bind(new(authapi.Trail), new(*audit.Trail)),
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
+	gather.New, wire.Struct(new(gather.Ports), "*"), eventlog.NewGather, wire.Bind(new(gather.Reporter), new(*eventlog.Gather)),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 

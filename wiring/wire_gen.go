@@ -40,6 +40,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/gather"
+	"github.com/tollgate-dev/tollgate/core/auth/learn"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -618,6 +620,22 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	refreshTokens := authrecords.NewRefreshTokens(db)
 	lockouts := authrecords.NewLockouts(db)
 	pendingLogins := authrecords.NewPendingLogins(db)
+	history, err := authrecords.NewHistory(db, rootSecret)
+	if err != nil {
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	argonConfig := s.Passwords
 	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -679,6 +697,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		History:       sessions,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
+		Counts:        history,
+		Deferrals:     history,
 		Transaction:   transactions,
 		Passwords:     hasher,
 		Tokens:        issuer,
@@ -751,6 +771,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:      authrecordsDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
+		Deferrals:    history,
 		Transaction:  transactions,
 		Couriers:     couriers,
 		Throttle:     throttle,
@@ -917,6 +938,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pending:       pendingLogins,
 		Lockouts:      lockouts,
 		Devices:       authrecordsDevices,
+		Counts:        history,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionReporter := newRetentionReporter(log, registerer)
@@ -927,6 +949,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: retentionReporter,
 	}
 	retentionRunner := retention.NewRunner(retentionConfig, runnerPorts)
+	eventlogGather := eventlog.NewGather(log)
+	gatherPorts := gather.Ports{
+		Totals:   history,
+		Waiter:   clock,
+		Reporter: eventlogGather,
+	}
+	gatherRunner := gather.New(gatherPorts)
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Publishers: api,
@@ -950,6 +979,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Publish:    publishConfig,
 		Plugins:    host,
 		Retention:  retentionRunner,
+		SignIns:    signinConfig,
+		Gather:     gatherRunner,
 		Notices:    notifier,
 		Tracing:    tracing,
 		Metrics:    r,
@@ -1216,6 +1247,17 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
+	history, err := authrecords.NewHistory(db, rootSecret)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	learnPorts := learn.Ports{
+		Accounts: accounts,
+		Totals:   history,
+		Clock:    clock,
+	}
+	learner := learn.New(learnPorts)
 	registryrecordsGrants := registryrecords.NewGrants(db)
 	recorder := inprocess.NewRecorder(trail)
 	grantsPorts := grants.Ports{
@@ -1369,6 +1411,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Devices:       operator,
 		Trail:         trail,
 		Accounts:      accounts,
+		Learner:       learner,
 		Grants:        registryrecordsGrants,
 		GrantChanges:  grantsOperator,
 		Methods:       methods,

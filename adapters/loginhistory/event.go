@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/learn"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -25,6 +26,7 @@ type lineFields map[string]json.RawMessage
 type record struct {
 	id    json.RawMessage // unchanged
 	label string          // empty if the line has no label that is a text
+	who   learn.Person
 	event replay.Event
 }
 
@@ -56,7 +58,20 @@ func parseEvent(line []byte) (record, error) {
 	e.StepUpPassed = f.answerField("stepUpPassed", r["stepUpPassed"])
 	e.DeviceTrusted = f.answerField("deviceTrusted", r["deviceTrusted"])
 	e.DeviceTokenShown = f.answerField("deviceTokenShown", r["deviceTokenShown"])
-	return record{r["id"], labelField(r["label"]), e}, f.err
+	return record{r["id"], labelField(r["label"]), personFields(r), e}, f.err
+}
+
+// personFields returns the id and the e-mail address that may be those of an account. The record may
+// contain others: they are left out.
+func personFields(r lineFields) (p learn.Person) {
+	var id, email string
+	if json.Unmarshal(r["userId"], &id) == nil {
+		p.ID, _ = auth.ParseUUID[auth.UserID]("userId", id) // another text is no id of an account
+	}
+	if json.Unmarshal(r["email"], &email) == nil {
+		p.Email, _ = auth.ParseEmail(email) // another text is no address of an account
+	}
+	return p
 }
 
 // labelField returns a label. Records may use the name for something else, which is ignored.

@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/core/auth/learn"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -29,6 +30,7 @@ type Replayer interface {
 type Line struct {
 	ID    json.RawMessage // the id of the record, unchanged
 	Label string          // of the record; empty if it has none
+	Who   learn.Person    // whose account it may be
 	Event replay.Event
 	replay.Verdict
 }
@@ -80,5 +82,5 @@ func assessLine(ctx context.Context, text []byte, r Replayer) (Line, error) {
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
 		return Line{}, errors.New(f.Message)
 	}
-	return Line{parsed.id, parsed.label, parsed.event, v}, err
+	return Line{parsed.id, parsed.label, parsed.who, parsed.event, v}, err
 }

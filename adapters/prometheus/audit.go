@@ -16,6 +16,7 @@ import (
 // transaction is committed, even if the transaction was tried several times.
 type Audit struct {
 	risk     prometheus.Histogram
+	history  historyMetrics
 	sessions labelCounters            // by trust level
 	stepUps  map[string]labelCounters // by method, then outcome
 	lockouts prometheus.Counter
@@ -43,6 +44,7 @@ func NewAudit(r prometheus.Registerer) *Audit {
 			Help: "Lockouts after too many failed sign-ins or failed confirmations of an account change.",
 		}),
 	}
+	a.history = newHistoryMetrics(r)
 	r.MustRegister(a.risk, stepUps, a.lockouts)
 	return a
 }
@@ -85,6 +87,7 @@ func (a *Audit) observeSession(e *auth.Event) {
 	if score, ok := e.Details["riskScore"].(int); ok {
 		a.risk.Observe(float64(score))
 	}
+	a.history.observe(e)
 	a.sessions.increment(textDetail(e, "trustLevel"))
 }
 

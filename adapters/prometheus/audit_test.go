@@ -48,6 +48,41 @@ func riskEvent(score int, level auth.TrustLevel) auth.Event {
 	return newEvent(auth.RiskEvaluation, true, map[string]any{"riskScore": score, "trustLevel": level.String()})
 }
 
+// historyEvent returns the event of a session with a detail of the history.
+func historyEvent(history map[string]any) auth.Event {
+	e := riskEvent(30, auth.LimitedTrust)
+	e.Details["history"] = history
+	return e
+}
+
+// TestScoreDifference checks the sign of the difference: positive if the history finds the sign-in
+// riskier.
+func TestScoreDifference(t *testing.T) {
+	a := newCountedAudit()
+	if err := a.log.Append(t.Context(), historyEvent(map[string]any{"mode": "shadow", "pointsScore": 30, "score": 72})); err != nil {
+		t.Fatal(err)
+	}
+	families, err := a.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			sums[name] = m.GetHistogram().GetSampleSum()
+		}
+	}
+	for name, want := range map[string]float64{"tollgate_login_score points": 30, "tollgate_login_score history": 72, "tollgate_login_score_difference": 42} {
+		if sums[name] != want {
+			t.Errorf("the sum of %s is %v, want %v", name, sums[name], want)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	stepUp := func(success bool, method auth.StepUpMethod, name, value string) auth.Event {
 		return newEvent(auth.StepUpAttempt, success, map[string]any{"method": string(method), name: value})
@@ -57,8 +92,14 @@ func TestEvents(t *testing.T) {
 		event auth.Event
 		moves []string // the samples that the event increments
 	}{
-		"a session with limited trust":               {riskEvent(30, auth.LimitedTrust), []string{sessions + "LIMITED_TRUST", risk}},
-		"a session at high risk":                     {riskEvent(100, auth.HighRisk), []string{sessions + "HIGH_RISK", risk}},
+		"a session with limited trust": {riskEvent(30, auth.LimitedTrust), []string{sessions + "LIMITED_TRUST", risk}},
+		"a session at high risk":       {riskEvent(100, auth.HighRisk), []string{sessions + "HIGH_RISK", risk}},
+		"a session with a score of the history": {historyEvent(map[string]any{"mode": "shadow", "pointsScore": 30, "score": 72}), []string{
+			sessions + "LIMITED_TRUST", risk, "tollgate_login_score points", "tollgate_login_score history", "tollgate_login_score_difference",
+		}},
+		"a session of a new person": {historyEvent(map[string]any{"mode": "on", "pointsScore": 30, "silent": "person"}), []string{
+			sessions + "LIMITED_TRUST", risk, "tollgate_login_history_silent_total person",
+		}},
 		"a step-up begins":                           {stepUp(true, auth.EmailOTP, "action", "initiate"), []string{steps + "EMAIL_OTP initiated"}},
 		"a code is sent again":                       {stepUp(true, auth.SMSOTP, "action", "resend"), []string{steps + "SMS_OTP resent"}},
 		"a step-up succeeds":                         {stepUp(true, auth.AuthenticatorApp, "action", "verify"), []string{steps + "AUTHENTICATOR_APP passed"}},

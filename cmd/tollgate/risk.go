@@ -18,8 +18,8 @@ import (
 )
 
 func newRisk(p process) *cobra.Command {
-	c := &cobra.Command{Use: "risk", Short: "Show how sign-ins are scored"}
-	c.AddCommand(newRiskReplay(p))
+	c := &cobra.Command{Use: "risk", Short: "Show how sign-ins are scored, and learn from recorded ones"}
+	c.AddCommand(newRiskReplay(p), newRiskLearn(p))
 	return c
 }
 
@@ -53,9 +53,7 @@ func newRiskReplay(p process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	o := addFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
-	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
-		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
-	completeValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
+	addAssumption(c, &f)
 	c.Flags().StringVar(&f.scorer, "scorer", string(replay.Points),
 		"score to write: points, history (how unusual the sign-in is for the person), or both (the higher one, as with RISK_HISTORY=on)")
 	completeValues(c, "scorer", string(replay.Points), string(replay.History), string(replay.Both))
@@ -74,6 +72,13 @@ func newRiskReplay(p process) *cobra.Command {
 		return writeScores(c.Context(), p, replayRun{args[0], r, o})
 	}
 	return c
+}
+
+// addAssumption adds the flag --assume-step-up.
+func addAssumption(c *cobra.Command, f *replayFlags) {
+	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
+		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
+	completeValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
 }
 
 // replayFlags are the flags of a replay.

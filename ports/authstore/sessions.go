@@ -65,7 +65,8 @@ type RefreshTokens interface {
 	// for an unknown hash.
 	Spend(ctx context.Context, hash auth.TokenHash, at time.Time) error
 	// DeleteExpired deletes the tokens of sessions that have ended or expired by the given time,
-	// and returns how many it deleted.
+	// and what is deferred for these sessions (HistoryDeferrals). It returns how many tokens it
+	// deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -58,6 +59,8 @@ type Risk struct {
 	FullTrustMax        int      `env:"RISK_FULL_TRUST_MAX" envDefault:"20" desc:"highest score of FULL_TRUST"`
 	LimitedTrustMax     int      `env:"RISK_LIMITED_TRUST_MAX" envDefault:"40" desc:"highest score of LIMITED_TRUST"`
 	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"highest score of UNVERIFIED; a higher score is HIGH_RISK"`
+
+	History assess.HistoryMode `env:"RISK_HISTORY" envDefault:"shadow" desc:"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes nothing), on (it may raise the risk score)"`
 }
 
 // Validate returns an error that begins with the first setting that is out of range. The use cases
@@ -79,7 +82,7 @@ func (a Auth) NoticesOn() bool { return a.Notices == "on" }
 
 // StepUp returns the configuration of step-up.
 func (a Auth) StepUp() stepup.Config {
-	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts}
+	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts, Learn: a.Risk.History.Learns()}
 }
 
 // Credentials returns the configuration of changes of credentials.
@@ -109,6 +112,7 @@ func (a Auth) SignIn() signin.Config {
 			FailedFew: r.FailedFew, FailedSome: r.FailedSome, FailedMany: r.FailedMany,
 			SomeFailures: r.SomeFailures, ManyFailures: r.ManyFailures,
 		},
-		Bounds: trust.Bounds{Full: r.FullTrustMax, Limited: r.LimitedTrustMax, Unverified: r.UnverifiedMax},
+		Bounds:  trust.Bounds{Full: r.FullTrustMax, Limited: r.LimitedTrustMax, Unverified: r.UnverifiedMax},
+		History: r.History,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -23,6 +24,10 @@ type authTables struct {
 	pendingLogins map[pendingKey]auth.PendingLogin
 	signingKeys   map[authstore.KeyID]authstore.PublicKey
 	rootSecret    []byte
+	counts        map[countKey]history.Count
+	totals        map[history.Value]history.Count
+	additions     map[int]deferral // that are not gathered in totals yet
+	deferred      map[auth.SessionID]deferral
 }
 
 func newAuthTables() authTables {
@@ -38,6 +43,10 @@ func newAuthTables() authTables {
 		lockouts:      map[auth.LockoutKey]auth.Lockout{},
 		pendingLogins: map[pendingKey]auth.PendingLogin{},
 		signingKeys:   map[authstore.KeyID]authstore.PublicKey{},
+		counts:        map[countKey]history.Count{},
+		totals:        map[history.Value]history.Count{},
+		additions:     map[int]deferral{},
+		deferred:      map[auth.SessionID]deferral{},
 	}
 }
 
@@ -55,6 +64,10 @@ func (t authTables) clone() authTables {
 		pendingLogins: maps.Clone(t.pendingLogins),
 		signingKeys:   maps.Clone(t.signingKeys),
 		rootSecret:    t.rootSecret,
+		counts:        maps.Clone(t.counts),
+		totals:        maps.Clone(t.totals),
+		additions:     maps.Clone(t.additions),
+		deferred:      maps.Clone(t.deferred),
 	}
 }
 

@@ -14,7 +14,7 @@ func TestAuthStores(t *testing.T) {
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
 			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), Cookies: records.NewSessionCookies(db),
 			Challenges: records.NewChallenges(db), PendingLogins: records.NewPendingLogins(db),
-			Lockouts: records.NewLockouts(db), AuditLog: records.NewAuditLog(db), Keys: records.NewKeyring(db), Runner: db,
+			Lockouts: records.NewLockouts(db), AuditLog: records.NewAuditLog(db), Keys: records.NewKeyring(db), History: records.NewHistory(db), Runner: db,
 		}
 	})
 }

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"time"
 
@@ -151,6 +152,7 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, 
 		deleteRows(t.auth.refreshTokens, func(r auth.RefreshToken) bool { return gone(r.SessionID) })
 		deleteRows(t.auth.cookies, func(c auth.SessionCookie) bool { return gone(c.SessionID) })
 		deleteRows(t.auth.challenges, func(c auth.Challenge) bool { return gone(c.SessionID) })
+		maps.DeleteFunc(t.auth.deferred, func(id auth.SessionID, _ deferral) bool { return gone(id) })
 		return nil
 	})
 	return n, err
@@ -216,14 +218,17 @@ func (s *RefreshTokens) Spend(ctx context.Context, hash auth.TokenHash, at time.
 	})
 }
 
-// DeleteExpired deletes the tokens of sessions that cannot be refreshed.
+// DeleteExpired deletes the tokens of sessions that cannot be refreshed, and what is deferred for
+// them.
 func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
 	err = s.db.writeTables(ctx, func(t *tables) error {
-		n = deleteRows(t.auth.refreshTokens, func(token auth.RefreshToken) bool {
-			session := t.auth.sessions[token.SessionID]
+		over := func(id auth.SessionID) bool {
+			session := t.auth.sessions[id]
 			ended := !session.EndedAt.IsZero() && !session.EndedAt.After(before)
 			return ended || !session.ExpiresAt.After(before)
-		})
+		}
+		n = deleteRows(t.auth.refreshTokens, func(token auth.RefreshToken) bool { return over(token.SessionID) })
+		maps.DeleteFunc(t.auth.deferred, func(id auth.SessionID, _ deferral) bool { return over(id) })
 		return nil
 	})
 	return n, err

@@ -3,10 +3,12 @@ package authrecords_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
@@ -19,18 +21,20 @@ type opener func(t *testing.T) *relationaltest.Database
 func TestAuthStores(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
-			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return openStores(open(t)) })
+			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return openStores(t, open(t)) })
 			t.Run("removal continues after the first batch", opener(open).removesAllBatches)
 		})
 	}
 }
 
-func openStores(db *relationaltest.Database) authstoretest.Stores {
+func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores {
+	t.Helper()
 	return authstoretest.Stores{
 		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB), DeviceTokens: authrecords.NewDeviceTokens(db.DB),
 		Sessions: authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
 		Cookies: authrecords.NewSessionCookies(db.DB), Challenges: authrecords.NewChallenges(db.DB), PendingLogins: authrecords.NewPendingLogins(db.DB),
-		Lockouts: authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB), Keys: authrecords.NewKeyring(db.DB), Runner: db.DB,
+		Lockouts: authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB), Keys: authrecords.NewKeyring(db.DB),
+		History: openHistory(t, db.DB), Runner: db.DB,
 	}
 }
 
@@ -56,4 +60,14 @@ func (o opener) removesAllBatches(t *testing.T) {
 			t.Errorf("DeleteBefore = %d, %v, want %d", n, err, want)
 		}
 	}
+}
+
+// openHistory returns the counts of a database, with the same key in all tests.
+func openHistory(t testing.TB, db *database.DB) *authrecords.History {
+	t.Helper()
+	h, err := authrecords.NewHistory(db, auth.RootSecret(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

@@ -1,5 +1,5 @@
 // Package authrecords stores the records of authentication in a relational database: accounts,
-// sessions, devices, tokens, challenges, pending logins, lockouts, keys and the audit log. It
+// sessions, devices, tokens, challenges, pending logins, lockouts, counts of the history score, keys and the audit log. It
 // implements the ports of ports/authstore. It has the queries, not the rules: core/auth decides
 // what is stored.
 package authrecords
@@ -24,5 +24,7 @@ var Set = wire.NewSet(
 	NewDeviceTokens, wire.Bind(new(authstore.DeviceTokens), new(*DeviceTokens)),
 	NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*PendingLogins)),
 	NewChallenges, wire.Bind(new(authstore.Challenges), new(*Challenges)),
+	NewHistory, wire.Bind(new(authstore.HistoryCounts), new(*History)),
+	wire.Bind(new(authstore.HistoryDeferrals), new(*History)), wire.Bind(new(authstore.HistoryTotals), new(*History)),
 	NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)),
 )

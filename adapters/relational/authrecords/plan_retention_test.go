@@ -14,10 +14,12 @@ import (
 // removes, one for each minute since 2026.
 func insertOldRecords(kind string) []string {
 	numbers, at, bytes := "generate_series(1, 20000) AS n (i)", "('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
+	period := "extract(epoch FROM " + at + ")::bigint / 864000"
 	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
 		at, bytes = "(1767225600000000 + n.i * 60000000)", "CAST(n.i AS BLOB)"
+		period = at + " / 864000000000"
 		id, anna = "printf('00000000-1234-4abc-8def-%012d', n.i)", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'"
 	}
 	from := " FROM " + numbers
@@ -31,11 +33,14 @@ func insertOldRecords(kind string) []string {
 		`INSERT INTO sessions (id, user_id, device_id, device_identity, trust_level, risk_score, expires_at, ip_address, ended_at, end_reason)
 			SELECT ` + id + ", " + anna + ", " + id + ", '', 'UNVERIFIED', 0, " + at + ", '', NULL, ''" + from,
 		"INSERT INTO refresh_tokens (hash, session_id, expires_at) SELECT " + bytes + ", " + id + ", " + at + from,
+		"INSERT INTO history_deferred (session_id, at, additions) SELECT " + id + ", " + at + ", '[]'" + from,
 		`INSERT INTO challenges (id, session_id, user_id, method, code_hash, attempts, state, expires_at)
 			SELECT ` + id + ", " + id + ", " + anna + ", '', " + empty + ", 0, ''," + at + from,
 		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna + ", 'd' || n.i, '', false, " + at + from,
 		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
 		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at + ", 'LOGIN_ATTEMPT', false, '{}'" + from,
+		"INSERT INTO history_counts (user_id, feature, value, sum, last_at, version, period) SELECT " + anna + ", 12, 'AS' || n.i, 1, " + at + ", 0, " + period + from,
+		"INSERT INTO history_totals (feature, value, sum, last_at, version, period) SELECT 12, 'AS' || n.i, 1, " + at + ", 0, " + period + " + 30" + from,
 		"INSERT INTO audit_day_counts (user_id, day, type, events) SELECT " + anna + ", 20434 + n.i, 'LOGIN_ATTEMPT', 1" + from,
 	}
 	if kind == relationaltest.PostgreSQL {
@@ -61,7 +66,7 @@ func TestRetentionUsesIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, remove := range sweeps(db) {
+			for _, remove := range sweeps(t, db) {
 				removed := 0
 				plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
 					removed, err = remove.do(ctx, time.Date(2026, time.January, 1, 0, 20, 30, 0, time.UTC))
@@ -86,7 +91,8 @@ type sweep struct {
 }
 
 // sweeps returns the removals in the order of core/auth/retention.
-func sweeps(db *relationaltest.Database) []sweep {
+func sweeps(t *testing.T, db *relationaltest.Database) []sweep {
+	t.Helper()
 	events := authrecords.NewAuditLog(db.DB)
 	return []sweep{
 		{"refresh tokens", authrecords.NewRefreshTokens(db.DB).DeleteExpired},
@@ -95,6 +101,7 @@ func sweeps(db *relationaltest.Database) []sweep {
 		{"lockouts", authrecords.NewLockouts(db.DB).DeleteBefore},
 		{"sessions", authrecords.NewSessions(db.DB).DeleteExpired},
 		{"devices", authrecords.NewDevices(db.DB).DeleteUnused},
+		{"counts", openHistory(t, db.DB).DeleteExpired},
 		{"audit events", func(ctx context.Context, before time.Time) (int, error) {
 			return events.DeleteBefore(ctx, before, 1000)
 		}},

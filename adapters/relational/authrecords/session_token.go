@@ -116,8 +116,8 @@ func (s *RefreshTokens) removeTokens(ctx context.Context, column bun.Ident, befo
 	}
 }
 
-// removeTokensOf removes the tokens of the sessions that a query selects, and stores that they have
-// no tokens.
+// removeTokensOf removes the tokens of the sessions that a query selects and what is deferred for
+// them, and stores that they have no tokens.
 func (s *RefreshTokens) removeTokensOf(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
 	var ids []auth.SessionID
 	if err := s.rows.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
@@ -125,6 +125,9 @@ func (s *RefreshTokens) removeTokensOf(ctx context.Context, tx bun.IDB, over *bu
 	}
 	tokens, err = s.rows.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
 	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := s.rows.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)", bun.List(ids)); err != nil {
 		return 0, 0, err
 	}
 	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)", bun.List(ids)).Exec(ctx)

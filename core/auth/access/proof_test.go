@@ -221,6 +221,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.signIn, err = signin.New(config, signin.Ports{
 		Accounts: fx.accounts, Devices: fx.devices, DeviceTokens: fx.tokens, Sessions: fx.sessions,
 		RefreshTokens: records.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
+		Counts: records.NewHistory(db), Deferrals: records.NewHistory(db),
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
 		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})

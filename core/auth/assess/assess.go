@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -47,6 +48,7 @@ type Config struct {
 	Score   Scorer
 	Bounds  trust.Bounds
 	Binding trust.Binding
+	History HistoryMode
 }
 
 // Ports are the sources of the signals.
@@ -54,6 +56,7 @@ type Ports struct {
 	History    SignInHistory
 	Geography  signals.Geography
 	Reputation signals.Reputation
+	Counts     Counts // of the history; nil: it is off
 }
 
 // Assessor assesses sign-ins. It is safe for concurrent use if its sources are.
@@ -62,8 +65,13 @@ type Assessor struct {
 	ports  Ports
 }
 
-// New returns an assessor.
-func New(c Config, p Ports) *Assessor { return &Assessor{config: c, ports: p} }
+// New returns an assessor. Without counts, the history is off.
+func New(c Config, p Ports) *Assessor {
+	if p.Counts == nil {
+		c.History = HistoryOff
+	}
+	return &Assessor{config: c, ports: p}
+}
 
 // SignIn is a sign-in with the right password.
 type SignIn struct {
@@ -71,61 +79,77 @@ type SignIn struct {
 	User    auth.UserID
 	Address netip.Addr
 	Device  trust.Device // as it was before this sign-in
+	Info    auth.DeviceInfo
 
 	// Confirmed reports that this sign-in confirms the device by a second factor. The score does
 	// not depend on it, but the trust level is capped as for a confirmed device.
 	Confirmed bool
+
+	// WithoutHistory reports that the counts of the history cannot be used: they could not be read or
+	// written when the sign-in was assessed before.
+	WithoutHistory bool
 }
 
 // Verdict is the result of an assessment.
 type Verdict struct {
-	risk.Assessment
-	Level   auth.TrustLevel
-	Signals risk.Signals // the input of the scorer; the history is empty if the location is not known
+	risk.Assessment // with the final score
+	Level           auth.TrustLevel
+	Points          int          // the score of the points alone
+	Signals         risk.Signals // the input of the scorer; the usual places are empty if the location is not known
+	History         HistoryVerdict
 }
 
-// Assess returns the verdict on a sign-in. It returns the error of the history if that cannot be
-// read.
+// Assess returns the verdict on a sign-in. It returns the error of the places or attempts if they
+// cannot be read, and a HistoryError if the counts of the history cannot be read.
 func (a *Assessor) Assess(ctx context.Context, v SignIn) (Verdict, error) {
 	s := risk.Signals{
 		At: v.At, Device: v.Device,
 		Location:   Locate(ctx, a.ports.Geography, v.Address),
 		Reputation: a.ports.Reputation.Rate(ctx, v.Address),
 	}
-	history := a.ports.History
+	past := a.ports.History
 	var err error
-	if s.FailedAttempts, err = history.FailedSince(ctx, v.User, v.At.Add(-FailureSpan)); err != nil {
+	if s.FailedAttempts, err = past.FailedSince(ctx, v.User, v.At.Add(-FailureSpan)); err != nil {
 		return Verdict{}, err
 	}
-	if s.Sessions.LastMinute, err = history.SessionsSince(ctx, v.User, v.At.Add(-ShortSpan)); err != nil {
+	if s.Sessions.LastMinute, err = past.SessionsSince(ctx, v.User, v.At.Add(-ShortSpan)); err != nil {
 		return Verdict{}, err
 	}
-	if s.Sessions.LastFiveMinutes, err = history.SessionsSince(ctx, v.User, v.At.Add(-LongSpan)); err != nil {
+	if s.Sessions.LastFiveMinutes, err = past.SessionsSince(ctx, v.User, v.At.Add(-LongSpan)); err != nil {
 		return Verdict{}, err
 	}
 	// Sessions with a time in the future, from an instance whose clock was ahead, do not count yet.
-	ahead, err := history.SessionsSince(ctx, v.User, v.At.Add(auth.ClockTolerance))
+	ahead, err := past.SessionsSince(ctx, v.User, v.At.Add(auth.ClockTolerance))
 	if err != nil {
 		return Verdict{}, err
 	}
 	s.Sessions.LastMinute, s.Sessions.LastFiveMinutes = s.Sessions.LastMinute-ahead, s.Sessions.LastFiveMinutes-ahead
 	if s.Location.State == risk.Known {
-		places, err := history.SignInPlaces(ctx, v.User)
+		places, err := past.SignInPlaces(ctx, v.User)
 		if err != nil {
 			return Verdict{}, err
 		}
 		s.History = risk.BuildHistory(places)
 	}
-	return a.newVerdict(s, v.Confirmed), nil
+	h, err := a.assessHistory(ctx, v, s)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return a.newVerdict(s, v.Confirmed, h), nil
 }
 
-func (a *Assessor) newVerdict(s risk.Signals, confirmed bool) Verdict {
+func (a *Assessor) newVerdict(s risk.Signals, confirmed bool, h HistoryVerdict) Verdict {
 	scored, device := a.config.Score(s), s.Device
 	device.Confirmed = device.Confirmed || confirmed
-	return Verdict{
-		Assessment: scored, Signals: s,
-		Level: trust.Decide(scored.Score, device, a.config.Bounds, a.config.Binding),
+	v := Verdict{Assessment: scored, Points: scored.Score, Signals: s, History: h}
+	if h.Mode == HistoryOn && !h.Unread {
+		v.Score = history.Combine(scored.Score, h.Result)
 	}
+	if h.Mode.Learns() && h.Unread {
+		v.SilentSources = append(v.SilentSources, SilentHistory)
+	}
+	v.Level = trust.Decide(v.Score, device, a.config.Bounds, a.config.Binding)
+	return v
 }
 
 // Locate returns the location of an address. A private address has no coordinates, so that it never

@@ -120,7 +120,7 @@ const KeyPurpose = "history values"
 
 // hashBytes is the length of stored hashes: long enough that no two values of a person or of an
 // installation share one by chance.
-const hashBytes = 12
+const hashBytes = 9
 
 // maxPlain is the greatest length in bytes of a text that is stored as it is.
 const maxPlain = 24
@@ -147,7 +147,7 @@ func shorten(s string) string {
 	if len(s) <= maxPart {
 		return s
 	}
-	const kept = maxPart - 1 - 16
+	const kept = maxPart - 1 - 12
 	sum := sha256.Sum256([]byte(s))
 	return strings.ToValidUTF8(s[:kept], "") + "~" + base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -46,6 +47,7 @@ type Ports struct {
 	Pending       authstore.PendingLogins
 	Lockouts      authstore.Lockouts
 	Devices       authstore.Devices
+	Counts        authstore.HistoryCounts
 }
 
 // Sweeper removes expired records. Several Sweepers may run on the same records at the same time.
@@ -71,12 +73,13 @@ const (
 	Lockouts      Kind = "lockouts"
 	Sessions      Kind = "sessions"
 	Devices       Kind = "devices"
+	Counts        Kind = "history_counts"
 	AuditEvents   Kind = "audit_events"
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, AuditEvents}
+	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, Counts, AuditEvents}
 }
 
 // Removed is how many records of a kind a sweep removed.
@@ -100,6 +103,7 @@ func (s *Sweeper) retentionRules() []rule {
 		{Challenges, gracePeriod, s.ports.Challenges.DeleteExpired},
 		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
+		{Counts, history.Lifetime, s.ports.Counts.DeleteExpired},
 	}
 	if s.config.Sessions > 0 {
 		list = append(list,

@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -35,6 +37,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.stores = retention.Ports{
 		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
 		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: fx.devices,
+		Counts: records.NewHistory(db),
 	}
 	fx.mustSucceed(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
 	return fx
@@ -57,7 +60,7 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.mustSucceed(records.NewSessions(fx.db).Create(ctx, auth.Session{
 		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day), ExpiresAt: end,
 	}))
-	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: auth.TokenHash{name[0]}, SessionID: auth.SessionID(name)}))
+	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: sha256.Sum256([]byte(name)), SessionID: auth.SessionID(name)}))
 	fx.mustSucceed(fx.stores.Challenges.Create(ctx, auth.Challenge{
 		ID: auth.ChallengeID(name), SessionID: auth.SessionID(name), UserID: "anna", ExpiresAt: end,
 	}))
@@ -68,6 +71,8 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
 		return nil
 	}))
+	value := history.Addition{Value: history.Value{Feature: history.Browser, Text: name}, Person: true, Weight: 1}
+	fx.mustSucceed(fx.stores.Counts.Add(ctx, "anna", []history.Addition{value}, end))
 	fx.mustSucceed(fx.stores.Audit.Append(ctx, auth.Event{ID: auth.EventID(name), Time: end, Type: auth.LoginAttempt, UserID: "anna"}))
 }
 
@@ -84,10 +89,12 @@ func TestSweep(t *testing.T) {
 	fx.addSignIn("now", -time.Hour)
 	fx.addSignIn("yesterday", 25*time.Hour)
 	fx.addSignIn("old", 40*day)
+	fx.addSignIn("very old", history.Lifetime+time.Second)
+	fx.addSignIn("nearly as old", history.Lifetime-time.Second)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
-		{retention.RefreshTokens, 2}, {retention.Challenges, 2}, {retention.PendingLogins, 2}, {retention.Lockouts, 2},
-		{retention.Sessions, 1}, {retention.Devices, 1}, {retention.AuditEvents, 1},
+		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.Lockouts, 4},
+		{retention.Counts, 1}, {retention.Sessions, 3}, {retention.Devices, 3}, {retention.AuditEvents, 3},
 	}
 	if got := fx.mustSweep(c); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -106,7 +113,7 @@ func TestForEver(t *testing.T) {
 	fx := newFixture(t)
 	fx.addSignIn("old", 4000*day)
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1}, {retention.Counts, 1},
 	}
 	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)

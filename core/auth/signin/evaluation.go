@@ -26,6 +26,9 @@ func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 	if len(v.SilentSources) > 0 {
 		details["unanswered"] = v.SilentSources
 	}
+	if h := historyDetails(v); h != nil {
+		details["history"] = h
+	}
 	if l := v.Signals.Location; l.Country != "" {
 		details["country"] = l.Country
 	}
@@ -74,6 +77,7 @@ type Evaluation struct {
 	Reasons      []Reason
 	Country      string // ISO 3166-1; empty if it is not known
 	Organisation string // that has the network; empty if it is not known
+	History      HistoryEvaluation
 }
 
 // EvaluationOf returns what a RISK_EVALUATION event says. What the event does not have is zero.
@@ -82,5 +86,5 @@ func EvaluationOf(e auth.Event) Evaluation {
 	country, _ := e.Details["country"].(string)
 	network, _ := e.Details["network"].(map[string]any)
 	organisation, _ := network["organisation"].(string)
-	return Evaluation{pointsOf(e.Details["riskScore"]), level, ReasonsOf(e), country, organisation}
+	return Evaluation{pointsOf(e.Details["riskScore"]), level, ReasonsOf(e), country, organisation, historyOf(e)}
 }

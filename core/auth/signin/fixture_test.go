@@ -151,6 +151,7 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
 			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), History: records.NewSessions(db),
 			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
+			Counts: records.NewHistory(db), Deferrals: records.NewHistory(db),
 		},
 	}
 	fx.trail = audit.New(fx.log, fx.clock, fx.entropy)

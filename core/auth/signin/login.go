@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -39,6 +40,7 @@ type loginAttempt struct {
 	secondStep   bool            // this is the second step, VerifyMFA
 	factor       auth.Factor     // the second factor that was accepted
 	newDevice    bool            // this login has created the device
+	noHistory    bool            // the counts of the history could not be read or written
 }
 
 // userID returns the user ID for the audit log. It is empty if the account is not known.
@@ -303,7 +305,7 @@ func formatAddress(a netip.Addr) string {
 // one transaction.
 func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *loginAttempt) (Result, error) {
 	var r Result
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err := s.atomically(ctx, attempt, func(ctx context.Context) error {
 		now := s.ports.Clock.Now()
 		attempt.newDevice = false // a retried transaction begins anew
 		if err := s.checkAccountState(ctx, attempt); err != nil {
@@ -327,6 +329,17 @@ func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *login
 		s.notifyPerson(notices.NewDevice, from, attempt)
 	}
 	return r, nil
+}
+
+// atomically runs do in a transaction. If only the history fails, it runs do again without the
+// history: a person must not be kept out because the counts cannot be read (contract A-60).
+func (s *Service) atomically(ctx context.Context, attempt *loginAttempt, do func(ctx context.Context) error) error {
+	err := s.ports.Transaction.Atomically(ctx, do)
+	if failed := (*assess.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		attempt.noHistory = true
+		return s.ports.Transaction.Atomically(ctx, do)
+	}
+	return err
 }
 
 // startSession resets the count of failures, creates a session and returns it with its tokens.

@@ -92,7 +92,7 @@ func (s *Service) resumeLogin(ctx context.Context, in MFAAnswer, attempt *loginA
 // completeMFA uses up the code, begins the session and confirms the device, in one transaction.
 func (s *Service) completeMFA(ctx context.Context, in MFAAnswer, attempt *loginAttempt) (Result, error) {
 	var r Result
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	err := s.atomically(ctx, attempt, func(ctx context.Context) error {
 		now := s.ports.Clock.Now()
 		if err := s.takeSecondFactor(ctx, attempt, in.Code, now); err != nil {
 			return err
@@ -159,6 +159,7 @@ func (s *Service) needsSecondFactor(ctx context.Context, from Origin, attempt *l
 	}
 	verdict, err := s.assessor.Assess(ctx, assess.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Device: deviceTrust(&attempt.device, attempt.deviceProven),
+		Info: from.Device, WithoutHistory: attempt.noHistory,
 	})
 	return verdict.Score > s.config.Bounds.Full, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -22,6 +23,7 @@ func (s *Service) createSession(ctx context.Context, from Origin, attempt *login
 	attempt.newDevice = made
 	verdict, err := s.assessor.Assess(ctx, assess.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Confirmed: attempt.factor != "",
+		Info: from.Device, WithoutHistory: attempt.noHistory,
 		Device: deviceTrust(&device, attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
 	})
 	if err != nil {
@@ -40,7 +42,29 @@ func (s *Service) createSession(ctx context.Context, from Origin, attempt *login
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, err
 	}
+	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
+		return auth.Session{}, err
+	}
 	return session, s.ports.Trail.Record(ctx, sessionEntries(&session, &verdict, &device, made, attempt.factor)...)
+}
+
+// learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a
+// step-up. From another session the service learns when it passes a step-up.
+func (s *Service) learn(ctx context.Context, session *auth.Session, v *assess.Verdict, factor auth.Factor) error {
+	if !v.History.Known() {
+		return nil
+	}
+	additions := history.Learn(v.History.Observation, v.History.Counts)
+	var err error
+	if factor != "" || history.MayLearn(session.TrustLevel, v.Signals.Device, s.config.DeviceBinding) {
+		err = s.ports.Counts.Add(ctx, session.UserID, additions, session.CreatedAt)
+	} else {
+		err = s.ports.Deferrals.Defer(ctx, *session, additions)
+	}
+	if err != nil {
+		return &assess.HistoryError{Cause: err}
+	}
+	return nil
 }
 
 // deviceTrust returns the properties of a device that its trust depends on.

@@ -35,6 +35,7 @@ type Config struct {
 	DeviceBinding      trust.Binding
 	Risk               risk.Config
 	Bounds             trust.Bounds
+	History            assess.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
 }
 
 // Defaults returns the default settings.
@@ -44,6 +45,7 @@ func Defaults() Config {
 		MFAPolicy: MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
 		DeviceBinding: trust.BindingPreferred, Risk: risk.DefaultConfig(), Bounds: trust.DefaultBounds(),
+		History: assess.HistoryShadow,
 	}
 }
 
@@ -67,7 +69,7 @@ func (c Config) Validate() error {
 	if c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk {
 		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", c.MFAPolicy)
 	}
-	for _, validate := range []func() error{c.Lockout.Validate, c.DeviceBinding.Validate, c.Risk.Validate, c.Bounds.Validate} {
+	for _, validate := range []func() error{c.Lockout.Validate, c.DeviceBinding.Validate, c.Risk.Validate, c.Bounds.Validate, c.History.Validate} {
 		if err := validate(); err != nil {
 			return err
 		}
@@ -79,7 +81,7 @@ func (c Config) Validate() error {
 func (c Config) Assess() assess.Config {
 	return assess.Config{
 		Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
-		Bounds: c.Bounds, Binding: c.DeviceBinding,
+		Bounds: c.Bounds, Binding: c.DeviceBinding, History: c.History,
 	}
 }
 
@@ -94,6 +96,8 @@ type Ports struct {
 	History       authstore.SessionHistory // used only if Geography is configured
 	Lockouts      authstore.Lockouts
 	Pending       authstore.PendingLogins
+	Counts        authstore.HistoryCounts
+	Deferrals     authstore.HistoryDeferrals
 	Transaction   transaction.Runner
 
 	Passwords secrets.PasswordHasher
@@ -155,7 +159,7 @@ func New(c Config, p Ports) (*Service, error) {
 func newAssessor(c Config, p Ports) *assess.Assessor {
 	return assess.New(c.Assess(), assess.Ports{
 		History:   assess.RecordedHistory{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
-		Geography: p.Geography, Reputation: p.Reputation,
+		Geography: p.Geography, Reputation: p.Reputation, Counts: p.Counts,
 	})
 }
 

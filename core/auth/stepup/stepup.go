@@ -22,10 +22,11 @@ import (
 type Config struct {
 	CodeTTL  time.Duration // OTP_TTL
 	Attempts int           // OTP_ATTEMPTS
+	Learn    bool          // sessions that pass are learnt from (RISK_HISTORY is not off)
 }
 
 // Defaults returns the default settings (contract A-42).
-func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3} }
+func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3, Learn: true} }
 
 // Validate returns an error that begins with the first setting that is out of range, by the name of
 // its environment variable.
@@ -47,6 +48,7 @@ type Ports struct {
 	Devices      authstore.Devices
 	DeviceTokens authstore.DeviceTokens
 	Challenges   authstore.Challenges
+	Deferrals    authstore.HistoryDeferrals // nil: sessions are not learnt from
 	Transaction  transaction.Runner
 
 	Couriers Couriers
@@ -87,6 +89,7 @@ func New(c Config, p Ports) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Learn = c.Learn && p.Deferrals != nil
 	return &Service{config: c, ports: p, codeKey: codeKey, secondFactor: secondFactor}, nil
 }
 

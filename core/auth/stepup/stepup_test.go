@@ -130,6 +130,7 @@ func newFixture(t *testing.T) *fixture {
 		ports: stepup.Ports{
 			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Devices: records.NewDevices(db),
 			DeviceTokens: records.NewDeviceTokens(db), Challenges: records.NewChallenges(db), Transaction: db,
+			Deferrals: records.NewHistory(db),
 		},
 	}
 	entropy := &testEntropy{}

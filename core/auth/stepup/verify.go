@@ -2,9 +2,11 @@ package stepup
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -27,10 +29,16 @@ type Passed struct {
 // (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
 	var t verification
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		t = verification{now: s.ports.Clock.Now(), id: id, code: code} // a retried transaction begins anew
+	learn := s.config.Learn
+	verify := func(ctx context.Context) error {
+		t = verification{now: s.ports.Clock.Now(), id: id, code: code, learn: learn} // a retried transaction begins anew
 		return s.verifyCode(ctx, &t)
-	})
+	}
+	err := s.ports.Transaction.Atomically(ctx, verify)
+	if failed := (*assess.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		learn = false // a step-up does not fail because nothing can be learnt from it (contract A-60)
+		err = s.ports.Transaction.Atomically(ctx, verify)
+	}
 	switch {
 	case err != nil:
 		return Passed{}, err
@@ -47,6 +55,7 @@ type verification struct {
 	id   auth.ChallengeID
 	code auth.OTP
 
+	learn     bool // the session is learnt from if the code is right
 	challenge auth.Challenge
 	session   auth.Session
 	passed    Passed
@@ -116,7 +125,7 @@ func countAttempt(c *auth.Challenge, right bool) {
 	c.Attempts++
 }
 
-// raiseTrust confirms the device and raises the session to FULL_TRUST. It changes the device before
+// raiseTrust confirms the device, raises the session to FULL_TRUST and learns from it. It changes the device before
 // the session, in the same order as package devices, so that there is no deadlock.
 func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	session, err := s.ports.Sessions.Get(ctx, t.challenge.SessionID)
@@ -139,6 +148,11 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	})
 	if err != nil {
 		return err
+	}
+	if t.learn {
+		if err := s.ports.Deferrals.Confirm(ctx, t.session.ID); err != nil {
+			return &assess.HistoryError{Cause: err}
+		}
 	}
 	t.passed.TrustLevel = auth.FullTrust
 	return s.ports.Trail.Record(ctx, auditEntry(&t.session, t.id, true, map[string]any{

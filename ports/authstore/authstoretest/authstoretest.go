@@ -23,6 +23,7 @@ type Stores struct {
 	Lockouts      authstore.Lockouts
 	AuditLog      authstore.AuditLog
 	Keys          authstore.KeyRing
+	History       History
 	Runner        transaction.Runner
 }
 
@@ -39,7 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	for name, suite := range map[string]func(t *testing.T, open func(t *testing.T) Stores){
 		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies, "challenges": runChallenges,
-		"pending logins": runPendingLogins, "lockouts": runLockouts, "audit log": RunAuditLog, "keys": runKeys,
+		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog, "keys": runKeys,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}

@@ -100,7 +100,7 @@ func TestOperatorPeople(t *testing.T) {
 		b.open("/console/operator/log?email=nobody@example.com", http.StatusUnprocessableEntity)
 		b.wantText("There is no account with this e-mail address.")
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-		b.wantText("ada@example.com", "UNVERIFIED", "no step-up or MFA was passed on the device")
+		b.wantText("ada@example.com", "UNVERIFIED", "no step-up or MFA was passed on the device", "History: no score yet: too few sign-ins of everybody")
 		b.wantNoText("bea@example.com 2")
 	})
 }

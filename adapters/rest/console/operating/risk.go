@@ -2,11 +2,13 @@ package operating
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assess"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
@@ -28,8 +30,9 @@ type riskRow struct {
 	auth.Event
 	signin.Evaluation
 
-	Who, Class string
-	Parts      []partView
+	Who, Class  string
+	Parts       []partView
+	HistoryText string // the score of the history or why there is none, with what it is used for
 }
 
 // partView is a part of a score.
@@ -42,6 +45,25 @@ type partView struct {
 // trustClasses are the looks of the trust levels.
 var trustClasses = map[string]string{
 	auth.FullTrust.String(): "good", auth.LimitedTrust.String(): "warn", auth.Unverified.String(): "warn", auth.HighRisk.String(): "bad",
+}
+
+// silences are the reasons for which the history has no score.
+var silences = map[string]string{
+	signin.SilentInstallation: "no score yet: too few sign-ins of everybody", signin.SilentPerson: "no score yet: too few sign-ins of this person",
+	signin.SilentUnread: "no score: the counts could not be read",
+}
+
+// describeHistory returns what the history says about a sign-in, or an empty text if it was off.
+func describeHistory(h signin.HistoryEvaluation) string {
+	switch {
+	case h.Mode == "":
+		return ""
+	case h.Silent != "":
+		return silences[h.Silent]
+	case h.Mode == assess.HistoryOn:
+		return fmt.Sprintf("%d, points %d: the higher one counts", h.Score, h.PointsScore)
+	}
+	return fmt.Sprintf("%d, points %d: only the points count", h.Score, h.PointsScore)
 }
 
 func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
@@ -75,7 +97,7 @@ func (r *riskView) fill(v *site.Visit, found audit.Page, offset int) error {
 			return err
 		}
 		row := riskRow{Event: e, Evaluation: signin.EvaluationOf(e), Who: who}
-		row.Class = trustClasses[row.TrustLevel]
+		row.Class, row.HistoryText = trustClasses[row.TrustLevel], describeHistory(row.History)
 		for _, reason := range row.Reasons {
 			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})
 		}

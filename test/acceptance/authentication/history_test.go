@@ -1,0 +1,248 @@
+package authentication
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+)
+
+// historyEvaluation is the detail "history" of a risk evaluation.
+type historyEvaluation struct {
+	Mode, Silent       string
+	Score, PointsScore int
+	Parts              []struct {
+		Feature, Value, Reason string
+		Points                 float64
+	}
+}
+
+// readHistory reads the last risk evaluation with the person's token: its score and what it says
+// about the history, which is nil if it was off.
+func readHistory(t *testing.T, p *fixture.Person, s *fixture.Service) (score int, unanswered []string, h *historyEvaluation) {
+	t.Helper()
+	var page struct {
+		Logs []struct {
+			Details struct {
+				RiskScore  int
+				Unanswered []string
+				History    *historyEvaluation
+			}
+		}
+	}
+	apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=RISK_EVALUATION&limit=1", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
+	d := page.Logs[0].Details
+	return d.RiskScore, d.Unanswered, d.History
+}
+
+// recordedSignIn is a line of a record that has passed a step-up, from a person's usual device.
+func recordedSignIn(p *fixture.Person, at time.Time) string {
+	line := map[string]any{"id": 1, "ts": at.Format(time.RFC3339), "email": p.Email, "ip": "127.0.0.1", "passwordCorrect": true, "stepUpPassed": true}
+	for name, value := range p.Device {
+		line[name] = value
+	}
+	text, _ := json.Marshal(line) // it has texts and numbers only
+	return string(text) + "\n"
+}
+
+// learnRecord learns from a number of sign-ins of a person, seven hours apart, the last one seven
+// hours ago.
+func learnRecord(t *testing.T, e *fixture.Environment, p *fixture.Person, signIns int) {
+	t.Helper()
+	var record bytes.Buffer
+	for n := signIns; n > 0; n-- {
+		record.WriteString(recordedSignIn(p, time.Now().Add(-time.Duration(n)*7*time.Hour)))
+	}
+	file := filepath.Join(e.Dir, "record.jsonl")
+	fixture.WriteFile(t, file, record.String())
+	var learnt struct{ SignIns, People, UnknownSignIns int }
+	e.ReadCommand(t, &learnt, "risk", "learn", file)
+	if learnt.SignIns != signIns || learnt.People != 1 || learnt.UnknownSignIns != 0 {
+		t.Fatalf("learnt from %+v, want %d sign-ins", learnt, signIns)
+	}
+}
+
+// strangeDevice is a device that nobody has used.
+var strangeDevice = map[string]string{
+	"userAgent":        "Mozilla/5.0 (Windows NT 6.1; rv:60.0) Gecko/20100101 Firefox/60.0",
+	"screenResolution": "800x600", "timezone": "Asia/Tokyo", "language": "ja-JP",
+}
+
+// TestHistoryModes signs in from a strange device in each mode.
+func TestHistoryModes(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		relaxed := append([]string{"AUTH_RATE_LIMIT=10000"}, fixture.RelaxedRiskSettings...)
+		s := e.Start(t, append([]string{"RISK_HISTORY=off"}, relaxed...)...)
+		ada := e.NewPerson(t, "ada@example.com")
+		learnRecord(t, e, ada, 505)
+		thief := &fixture.Person{Email: ada.Email, Device: strangeDevice}
+		for _, mode := range []string{"off", "shadow", "on"} {
+			s.Stop()
+			s = e.Start(t, append([]string{"RISK_HISTORY=" + mode}, relaxed...)...)
+			thief.Login(t, s)
+			score, _, h := readHistory(t, thief, s)
+			if (h == nil) != (mode == "off") || mode != "on" && score != 30 {
+				t.Fatalf("%s: the score is %d, the history says %+v", mode, score, h)
+			}
+			if h == nil {
+				continue
+			}
+			if h.Mode != mode || h.Silent != "" || h.PointsScore != 30 || h.Score <= 30 || len(h.Parts) == 0 || mode == "on" && score != h.Score {
+				t.Errorf("%s: the score is %d, the history says %+v", mode, score, h)
+			}
+			for _, p := range h.Parts {
+				if p.Feature == "" || !strings.Contains(p.Reason, ": ") {
+					t.Errorf("%s: the part %+v has no reason", mode, p)
+				}
+			}
+			scores := s.ReadMetrics()["tollgate_login_score"].GetMetric()
+			if len(scores) != 2 {
+				t.Errorf("%s: %d histograms of scores, want those of points and history", mode, len(scores))
+			}
+			for _, m := range scores {
+				if n := m.GetHistogram().GetSampleCount(); n != 1 {
+					t.Errorf("%s: %d scores are counted, want one: %v", mode, n, m.GetLabel())
+				}
+			}
+		}
+	})
+}
+
+// TestThiefDoesNotBecomeFamiliar signs in with a stolen password again and again. Neither these
+// sign-ins nor the owner's own ones afterwards make the device of the thief less strange.
+func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append([]string{"RISK_HISTORY=on", "AUTH_RATE_LIMIT=10000"}, fixture.RelaxedRiskSettings...)...)
+		ada := e.NewPerson(t, "ada@example.com")
+		learnRecord(t, e, ada, 505)
+		thief := &fixture.Person{Email: ada.Email, Device: maps.Clone(strangeDevice)}
+		thief.Login(t, s)
+		_, _, first := readHistory(t, thief, s)
+		for range 20 {
+			thief.Login(t, s)
+		}
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		thief.Login(t, s)
+		_, _, last := readHistory(t, thief, s)
+		if first.Silent != "" || last.Silent != "" || last.Score < first.Score-5 || thief.TrustLevel == "FULL_TRUST" || thief.TrustLevel == "LIMITED_TRUST" {
+			t.Errorf("first %+v, last %+v with %s", first, last, thief.TrustLevel)
+		}
+		for _, p := range last.Parts {
+			if p.Feature == "device" && !strings.Contains(p.Reason, "never before for you") {
+				t.Errorf("the device of the thief is no longer new: %s", p.Reason)
+			}
+		}
+	})
+}
+
+// TestBrokenCounts renames a table of the counts: people still sign in and step up.
+func TestBrokenCounts(t *testing.T) {
+	e := fixture.NewProduction(t)
+	s := e.Start(t, "RISK_HISTORY=on")
+	ada := e.NewPerson(t, "ada@example.com")
+	ada.Login(t, s)
+	db := openProduction(t, e)
+	for _, statement := range []string{"ALTER TABLE history_counts RENAME TO away", "ALTER TABLE history_deferred RENAME TO away_too"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada.StepUp(t, e, s)
+	ada.Login(t, s)
+	if score, unanswered, h := readHistory(t, ada, s); score != 15 || len(unanswered) != 1 || unanswered[0] != "history" || h.Silent != "unread" {
+		t.Errorf("the score is %d, unanswered %v, the history says %+v", score, unanswered, h)
+	}
+}
+
+// openProduction opens the database of a production environment.
+func openProduction(t *testing.T, e *fixture.Environment) *sql.DB {
+	t.Helper()
+	for _, setting := range e.Environ {
+		if url, ok := strings.CutPrefix(setting, "DATABASE_URL="); ok {
+			db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(url)))
+			t.Cleanup(func() { _ = db.Close() })
+			return db
+		}
+	}
+	t.Fatal("the environment has no DATABASE_URL")
+	return nil
+}
+
+// TestKilledWhileLearning lets people step up on two instances at once and kills both before they
+// have gathered what they learnt. Each sign-in counts once after that.
+func TestKilledWhileLearning(t *testing.T) {
+	e := fixture.NewProduction(t)
+	settings := []string{"AUTH_RATE_LIMIT=10000"}
+	instances := []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)}
+	const people = 12
+	var all []*fixture.Person
+	for n := range people {
+		all = append(all, e.NewPerson(t, fmt.Sprintf("p%d@example.com", n)))
+	}
+	var working sync.WaitGroup
+	for n, p := range all {
+		working.Go(func() {
+			p.Login(t, instances[n%2])
+			p.StepUp(t, e, instances[(n+1)%2])
+		})
+	}
+	working.Wait()
+	for _, s := range instances {
+		s.Process.Kill()
+	}
+	db := openProduction(t, e)
+	number := func(query string) (n float64) {
+		if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const own = "SELECT coalesce(sum(sum), 0) FROM history_counts WHERE feature = 1"
+	if n := number(own); n != people {
+		t.Errorf("%v sign-ins of people were learnt, want %d", n, people)
+	}
+	for _, s := range []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)} {
+		s.AwaitRules()
+	}
+	await.Until(t, fixture.Patience, "what was learnt is gathered", func() bool { return number("SELECT count(*) FROM history_additions") == 0 })
+	if n := number("SELECT coalesce(sum(sum), 0) FROM history_totals WHERE feature = 1"); n != people {
+		t.Errorf("%v sign-ins of everybody were gathered, want %d", n, people)
+	}
+	if n := number(own); n != people {
+		t.Errorf("after the restart %v sign-ins of people were learnt, want %d", n, people)
+	}
+}
+
+// TestRetentionOfCounts learns a sign-in that ends within seconds and one that does not.
+func TestRetentionOfCounts(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "RETENTION_INTERVAL=1s")
+		ada, bob := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "bob@example.com")
+		file := filepath.Join(e.Dir, "record.jsonl")
+		fixture.WriteFile(t, file, recordedSignIn(ada, time.Now().Add(-180*24*time.Hour+10*time.Second))+recordedSignIn(bob, time.Now()))
+		var learnt struct{ SignIns int }
+		e.ReadCommand(t, &learnt, "risk", "learn", file)
+		if learnt.SignIns != 2 {
+			t.Fatalf("learnt from %d sign-ins", learnt.SignIns)
+		}
+		await.Until(t, fixture.Patience, "counts are removed", func() bool {
+			return s.Metric("tollgate_records_removed_total", "kind", "history_counts") > 0
+		})
+		bob.Login(t, s)
+		bob.StepUp(t, e, s)
+	})
+}
