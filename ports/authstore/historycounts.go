@@ -26,9 +26,6 @@ type HistoryCounts interface {
 	// all instances, are all counted, in any order. The counts of everybody must not make sign-ins
 	// of different people wait for each other: they change when the additions are gathered.
 	Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error
-	// Forget deletes all counts of a person and what is deferred for the sessions of the person. It
-	// returns how many counts it deleted.
-	Forget(ctx context.Context, user auth.UserID) (int, error)
 	// DeleteExpired deletes the counts, of people and of everybody, that were last added to before
 	// the given time, and returns how many it deleted.
 	DeleteExpired(ctx context.Context, before time.Time) (int, error)

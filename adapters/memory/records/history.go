@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -130,18 +129,6 @@ func (h *History) Merge(ctx context.Context, user auth.UserID, counts history.Co
 
 func mergeCounts(a, b history.Count) history.Count {
 	return a.Plus(history.Addition{Weight: b.Sum, Version: b.Version}, truncateToMicroseconds(b.Last))
-}
-
-// Forget deletes the counts of a person.
-func (h *History) Forget(ctx context.Context, user auth.UserID) (n int, err error) {
-	err = h.db.writeTables(ctx, func(t *tables) error {
-		before := len(t.auth.counts)
-		maps.DeleteFunc(t.auth.counts, func(key countKey, _ history.Count) bool { return key.user == user })
-		maps.DeleteFunc(t.auth.deferred, func(id auth.SessionID, _ deferral) bool { return t.auth.sessions[id].UserID == user })
-		n = before - len(t.auth.counts)
-		return nil
-	})
-	return n, err
 }
 
 // DeleteExpired deletes old counts.

@@ -236,20 +236,6 @@ func (h *History) tableRows(user auth.UserID, t history.Table) []countRow {
 	return rows
 }
 
-// Forget implements authstore.HistoryCounts.
-func (h *History) Forget(ctx context.Context, user auth.UserID) (n int, err error) {
-	err = h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		deleted, err := h.db.ExecStatement(ctx, tx, "DELETE FROM history_counts WHERE user_id = ?", user)
-		if err != nil {
-			return err
-		}
-		n = int(deleted)
-		_, err = h.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (SELECT id FROM sessions WHERE user_id = ?)", user)
-		return err
-	})
-	return n, err
-}
-
 // DeleteExpired implements authstore.HistoryCounts.
 func (h *History) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
 	for _, table := range []struct{ name, key string }{{"history_counts", "user_id, feature, value"}, {"history_totals", "feature, value"}} {

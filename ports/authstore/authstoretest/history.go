@@ -43,7 +43,6 @@ func runHistory(t *testing.T, open func(t *testing.T) Stores) {
 		"confirms at the time of the session": historyConfirmsInThePast,
 		"deferred additions do not count":     historyDefers,
 		"deferred additions end":              historyDeferralsEnd,
-		"forgets a person":                    historyForgets,
 		"deletes what expired":                historyExpires,
 		"heeds a cancelled context":           historyHeedsCancel,
 	})
@@ -283,28 +282,6 @@ func historyDeferralsEnd(t *testing.T, s Stores) {
 	}
 }
 
-func historyForgets(t *testing.T, s Stores) {
-	for user := range 2 {
-		for _, v := range samples() {
-			recordtest.OK(t, s.History.Add(t.Context(), Account(user).ID, []history.Addition{addition(v, 1, 0)}, recordtest.Epoch()))
-		}
-	}
-	list := []history.Addition{addition(samples()[0], 1, 0)}
-	recordtest.OK(t, s.History.Defer(t.Context(), Living(0, 1), list))
-	recordtest.OK(t, s.History.Defer(t.Context(), Living(1, 3), list))
-	for _, want := range []int{len(samples()), 0} {
-		if n, err := s.History.Forget(t.Context(), Account(0).ID); err != nil || n != want {
-			t.Errorf("Forget = %d, %v, want %d", n, err, want)
-		}
-	}
-	recordtest.OK(t, s.History.Confirm(t.Context(), Living(0, 1).ID))
-	recordtest.OK(t, s.History.Confirm(t.Context(), Living(1, 3).ID))
-	gone, kept := readAll(t, s, 0), readAll(t, s, 1)
-	if len(gone.Person) != 0 || kept.Person[samples()[0]].Sum != 2 || kept.Everyone[samples()[2]].Sum != 2 {
-		t.Errorf("after Forget there are %+v, and of another person %+v", gone.Person, kept)
-	}
-}
-
 func historyExpires(t *testing.T, s Stores) {
 	at := recordtest.Epoch()
 	for i, v := range samples() { // 24 days apart
@@ -340,7 +317,6 @@ func historyHeedsCancel(t *testing.T, s Stores) {
 		"Merge": func(ctx context.Context) error {
 			return s.History.Merge(ctx, Account(0).ID, history.Counts{Person: history.Table{samples()[0]: {Sum: 1}}})
 		},
-		"Forget":        func(ctx context.Context) error { _, err := s.History.Forget(ctx, Account(0).ID); return err },
 		"DeleteExpired": func(ctx context.Context) error { _, err := s.History.DeleteExpired(ctx, at.Add(time.Hour)); return err },
 	})
 	if counts := readAll(t, s, 0); counts.Person[samples()[0]].Sum != 1 || counts.Everyone[samples()[0]].Sum != 1 {
