@@ -77,7 +77,8 @@ func drawLeaseRequest(t *rapid.T) *ratelimit.Request {
 			many := rapid.Uint64Range(2, 200).Draw(t, "many")
 			d.Hits = &many
 		case 3:
-			d.Override = &ratelimit.Limit{RequestsPerUnit: 30, Unit: ratelimit.Minute}
+			// On the counter of a rule, its hits would count like those of another instance.
+			d.Override, d.Entries[0].Value = &ratelimit.Limit{RequestsPerUnit: 30, Unit: ratelimit.Minute}, "override"
 		}
 		r.Descriptors = append(r.Descriptors, d)
 	}

@@ -129,6 +129,26 @@ func (p *pending) begin(b *Batch) progress {
 	return calls
 }
 
+// joins makes the hit wait for the call that an earlier hit of its key in the batch waits for, and reports
+// whether there is one: hits of one key are counted in order.
+func (p *pending) joins(b *Batch, waiting []pending) bool {
+	w := p.window
+	if w == nil {
+		return false
+	}
+	for i := range waiting {
+		if waiting[i].window != w {
+			continue
+		}
+		w.key.mutex.Lock()
+		defer w.key.mutex.Unlock()
+		p.flight = waiting[i].flight
+		w.waiting += uint64(max(b.Hits[p.index].Addend, 0))
+		return true
+	}
+	return false
+}
+
 // wait waits for the call in progress, and returns its error.
 func (p *pending) wait(ctx context.Context, b *Batch) (err error) {
 	select {

@@ -104,6 +104,10 @@ func (l *Leases) addPending(ctx context.Context, b *Batch, left []pending) error
 	for len(left) > 0 {
 		var own, waiting []pending
 		for _, p := range left {
+			if p.joins(b, waiting) {
+				waiting = append(waiting, p)
+				continue
+			}
 			switch p.begin(b) {
 			case calls:
 				own = append(own, p)
