@@ -105,6 +105,7 @@ func (p *pending) begin(b *Batch) progress {
 	}
 	w.key.mutex.Lock()
 	defer w.key.mutex.Unlock()
+	p.stopWaiting(b)
 	h := &b.Hits[p.index]
 	switch {
 	case w.key.removed:
@@ -117,8 +118,7 @@ func (p *pending) begin(b *Batch) progress {
 		p.window = nil
 		return calls
 	case w.flight != nil:
-		p.flight = w.flight
-		w.waiting += uint64(max(h.Addend, 0))
+		p.startWaiting(b, w.flight)
 		return waits
 	case h.Addend < 0:
 		p.call = w.lease.GiveBack(-uint64(h.Addend))
@@ -142,26 +142,44 @@ func (p *pending) joins(b *Batch, waiting []pending) bool {
 		}
 		w.key.mutex.Lock()
 		defer w.key.mutex.Unlock()
-		p.flight = waiting[i].flight
-		w.waiting += uint64(max(b.Hits[p.index].Addend, 0))
+		p.startWaiting(b, waiting[i].flight)
 		return true
 	}
 	return false
 }
 
+// startWaiting records that the hit waits for a call. The mutex must be held.
+func (p *pending) startWaiting(b *Batch, f *flight) {
+	p.stopWaiting(b)
+	p.flight = f
+	p.window.waiting += uint64(max(b.Hits[p.index].Addend, 0))
+}
+
+// stopWaiting records that the hit waits no longer, if it does. It is called when the hit goes on, and not
+// when the call has ended: whoever of those who wait goes on first makes a call for all of them. The mutex
+// must be held.
+func (p *pending) stopWaiting(b *Batch) {
+	if p.flight != nil {
+		p.flight = nil
+		p.window.waiting -= uint64(max(b.Hits[p.index].Addend, 0))
+	}
+}
+
+// giveUp ends a hit that waits and is not counted.
+func (p *pending) giveUp(b *Batch) {
+	p.window.key.mutex.Lock()
+	defer p.window.key.mutex.Unlock()
+	p.stopWaiting(b)
+}
+
 // wait waits for the call in progress, and returns its error.
-func (p *pending) wait(ctx context.Context, b *Batch) (err error) {
+func (p *pending) wait(ctx context.Context) error {
 	select {
 	case <-p.flight.done:
-		err = p.flight.err
+		return p.flight.err
 	case <-ctx.Done():
-		err = fault.Wrap(fault.Unavailable, "the hits were not counted in time", ctx.Err())
+		return fault.Wrap(fault.Unavailable, "the hits were not counted in time", ctx.Err())
 	}
-	w := p.window
-	w.key.mutex.Lock()
-	defer w.key.mutex.Unlock()
-	w.waiting -= uint64(max(b.Hits[p.index].Addend, 0))
-	return err
 }
 
 // settle ends a call to the store and returns the count for its caller.

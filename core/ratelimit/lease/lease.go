@@ -118,11 +118,14 @@ func (l *Leases) addPending(ctx context.Context, b *Batch, left []pending) error
 		}
 		err := l.send(ctx, b, own)
 		for i := range waiting {
-			if failed := waiting[i].wait(ctx, b); err == nil {
+			if failed := waiting[i].wait(ctx); err == nil {
 				err = failed
 			}
 		}
 		if err != nil {
+			for i := range waiting {
+				waiting[i].giveUp(b)
+			}
 			return err
 		}
 		left = waiting
