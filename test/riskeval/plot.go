@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"image/png"
 	"os"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -41,7 +43,7 @@ func drawPlot(file string, streams [][]login, all []scorer) error {
 		}
 		panels[i/columns][i%columns] = p
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(columns*panelWidth, vg.Length(rows)*panelHeight), vgimg.UseDPI(110))
+	canvas := vgimg.NewWith(vgimg.UseWH(columns*panelWidth, vg.Length(rows)*panelHeight), vgimg.UseDPI(104))
 	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Centimeter / 2, PadY: vg.Centimeter / 2, PadTop: vg.Centimeter / 4, PadRight: vg.Centimeter / 2}
 	for r, row := range plot.Align(panels, tiles, draw.New(canvas)) {
 		for c := range row {
@@ -54,7 +56,7 @@ func drawPlot(file string, streams [][]login, all []scorer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(out); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(out, canvas.Image()); err != nil {
 		_ = out.Close() // the first error counts
 		return fmt.Errorf("write %s: %w", file, err)
 	}
@@ -69,6 +71,10 @@ func newPanel(attack string, streams [][]login, all []scorer) (*plot.Plot, error
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = leastShare, 1, 0, 1
 	p.Legend.Top, p.Legend.Left = attack == "very_targeted", attack == "very_targeted"
+	p.Legend.ThumbnailWidth = vg.Points(24)
+	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
+	}
 	p.Add(plotter.NewGrid())
 	for i, s := range all {
 		line, err := plotter.NewLine(curve(attack, streams, s))

@@ -271,7 +271,7 @@ func checkViewCommands(t *testing.T, v *viewed) {
 		"access must be":            {"view", "add", "new", "--access", "no"},
 		"already":                   {"view", "add", "team"},
 		"no view with the name":     {"view", "remove", "none"},
-		"no token none":             {"view", "token", "remove", "team", "--name", "none"},
+		`no token "none"`:           {"view", "token", "remove", "team", "--name", "none"},
 		`the name "none"`:           {"view", "token", "add", "none"},
 		`with the name "missing"`:   {"view", "token", "list", "missing"},
 		`view with the name "gone"`: {"allowlist", "--for", "claude", "--view", "gone"},
