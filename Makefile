@@ -11,10 +11,13 @@ BUF_VERSION := v1.70.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
 GOVULNCHECK_VERSION := v1.8.0
+# The Envoy rate limit service has no releases.
+ENVOY_RATELIMIT_VERSION := v1.4.1-0.20260122083618-3fb702589d36
 
 TOOLS := $(CURDIR)/.bin
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 BUF := $(TOOLS)/buf
+ENVOY_RATELIMIT := $(TOOLS)/service_cmd
 PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/protoc-gen-go-grpc
 
@@ -35,8 +38,8 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test check lint generate build screenshots plots bench fuzz vuln
-.PHONY: check-format check-vet check-generated check-tidy tool-lint tools-protobuf
+.PHONY: help run test check lint generate build screenshots plots bench compare fuzz vuln
+.PHONY: check-format check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-12s %s\n' "$$target" "$$words"; done
@@ -77,6 +80,9 @@ plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
 
 bench: ## measure the service under load
 	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
+
+compare: tool-envoy-ratelimit ## compare answers and statistics with those of the Envoy rate limit service
+	test/servers/with.sh go run ./test/compare -peer $(ENVOY_RATELIMIT) $(COMPARE_FLAGS)
 
 fuzz: ## run each fuzz test for FUZZTIME (10s), then list the failed ones
 	@failed=; \
@@ -120,6 +126,9 @@ endef
 
 tool-lint:
 	$(call install,$(GOLANGCI_LINT),github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+tool-envoy-ratelimit:
+	$(call install,$(ENVOY_RATELIMIT),github.com/envoyproxy/ratelimit/src/service_cmd,$(ENVOY_RATELIMIT_VERSION))
 
 tools-protobuf:
 	$(call install,$(BUF),github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION))
