@@ -59,9 +59,16 @@ func ownMetadata(encoded []byte) map[string]*structpb.Value {
 }
 
 // addAlgorithm reads the algorithm, the burst and the lease of a limit from the metadata of its
-// descriptor (contract L-53, L-70).
+// descriptor (contract L-53, L-70). Other names, and a descriptor without a limit, are noted like
+// unknown fields.
 func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Position) {
 	own := ownMetadata(metadata)
+	for name := range own {
+		if l == nil || name != "algorithm" && name != "burst" && name != "lease" {
+			d.unknown = append(d.unknown, at.File)
+			break
+		}
+	}
 	if l == nil {
 		return
 	}

@@ -36,7 +36,7 @@ func newStruct(t *testing.T, fields map[string]any) *structpb.Struct {
 }
 
 // TestAlgorithmFromMetadata reads the algorithm from the metadata of a descriptor, in both forms that it
-// may have. Other metadata does not change a limit, and is no unknown field.
+// may have. Other metadata does not change a limit, and is no unknown field, unless it is in our namespace.
 func TestAlgorithmFromMetadata(t *testing.T) {
 	bucket := map[string]any{"algorithm": "token_bucket", "burst": 20}
 	plain := ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute}
@@ -46,6 +46,7 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 		limit    ratelimit.Limit
 		fault    string
 		lease    ratelimit.LeaseMode
+		unknown  bool
 	}{
 		"a lease":             {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "auto"}}), limit: plain, lease: ratelimit.LeaseAuto},
 		"no lease":            {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "off"}}), limit: plain, lease: ratelimit.LeaseOff},
@@ -54,7 +55,7 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 		"a struct":            {metadata: newStruct(t, map[string]any{"dev.tollgate": bucket, "team": "x"}), limit: want},
 		"by namespace":        {metadata: &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"dev.tollgate": newStruct(t, bucket)}}, limit: want},
 		"other metadata":      {metadata: newStruct(t, bucket), limit: plain},
-		"none of it":          {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"x": 1}}), limit: plain},
+		"none of it":          {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"x": 1}}), limit: plain, unknown: true},
 		"unknown algorithm":   {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": "leaky"}}), fault: `algorithm "leaky" is not one of`},
 		"algorithm of a type": {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": 7}}), fault: "algorithm in the metadata dev.tollgate must be a string"},
 		"burst of a type":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": "7"}}), fault: "burst in the metadata dev.tollgate must be a whole number"},
@@ -77,7 +78,7 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 			if rule.Lease != c.lease {
 				t.Errorf("lease is %q, want %q", rule.Lease, c.lease)
 			}
-			if got := rule.Limit; got != c.limit || len(d.unknown) != 0 {
+			if got := rule.Limit; got != c.limit || (len(d.unknown) != 0) != c.unknown {
 				t.Errorf("the limit is %+v, want %+v; unknown fields at %v", got, c.limit, d.unknown)
 			}
 		})
