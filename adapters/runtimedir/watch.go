@@ -41,7 +41,7 @@ func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) erro
 		// The watch starts before the files are read, so that no change is missed.
 		w, err := d.openWatch()
 		r.logWatchError(err)
-		temporary, loadErr := r.loadAndApply(ctx)
+		temporary, loadErr := r.loadAndApply(ctx, err != nil)
 		if loadErr != nil {
 			return errors.Join(unlessDone(ctx, loadErr), w.Close())
 		}
@@ -69,19 +69,25 @@ type watchState struct {
 }
 
 // loadAndApply loads the directory and applies the result. If a retry loads the same as before, it
-// is not applied, so that each refused configuration is reported once. temporary reports whether a
-// later attempt to read may succeed without a change.
-func (r *watchState) loadAndApply(ctx context.Context) (temporary bool, err error) {
+// is not applied, so that each refused configuration is reported once. willRetry says that a retry
+// follows in any case. temporary reports whether a later attempt to read may succeed without a change.
+func (r *watchState) loadAndApply(ctx context.Context, willRetry bool) (temporary bool, err error) {
 	found, err := r.directory.readDirectory(ctx)
 	switch {
 	case err == nil:
 		r.missing = false
 		r.logNewWarnings(found.listWarnings())
-		if r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied) {
-			_ = r.apply(found.sources) // the caller reports an error
+		isNew := r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied)
+		// Whoever applies the sources may free them: nothing here keeps them meanwhile without need.
+		r.applied = nil
+		if found.temporary || willRetry {
+			r.applied = found.sources
 		}
-		r.applied = found.sources
-		return found.temporary, nil
+		temporary, sources := found.temporary, found.sources
+		if isNew {
+			_ = r.apply(sources) // the caller reports an error
+		}
+		return temporary, nil
 	case !fault.Is(err, fault.NotFound):
 		return false, err
 	case !r.missing:
@@ -117,7 +123,7 @@ func (r *watchState) logWatchError(err error) {
 // nextRetry returns the wait before the next retry, or 0 if no retry is needed.
 func (r *watchState) nextRetry(needed bool) time.Duration {
 	if !needed {
-		r.retry, r.applied = 0, nil // release the memory
+		r.retry = 0
 		return 0
 	}
 	r.retry = min(max(2*r.retry, firstRetry), longestRetry)

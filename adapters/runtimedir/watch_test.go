@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
@@ -89,6 +91,24 @@ func TestWatchFollowsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitForLoad(t, loads, "c", "d")
+	}
+}
+
+// The sources of 100,000 rules take 50 MiB, which can be freed as soon as they are compiled.
+func TestSourcesAreNotKeptWhileTheyAreApplied(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "a.yaml"), "domain: a\n")
+	ctx, stop := context.WithCancel(context.Background())
+	kept := false
+	err := New(Config{Root: dir}, discardLog()).Watch(ctx, func(sources []ruleset.Source) error {
+		first := weak.Make(&sources[0])
+		runtime.GC() // sources is not used after this line
+		kept = first.Value() != nil
+		stop()
+		return nil
+	})
+	if err != nil || kept {
+		t.Errorf("Watch returned %v, and the sources were kept: %v", err, kept)
 	}
 }
 

@@ -157,7 +157,7 @@ func (n *node) addChild(d *Descriptor, child *node) bool {
 		l = &level{}
 		n.keys[d.Key.Value] = l
 	}
-	switch value := d.Value.Value; {
+	switch value := child.written.Value; {
 	case value == "":
 		if l.keyOnly != nil {
 			return false
@@ -194,8 +194,11 @@ func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 		}
 	}
 	n := len(t.levels)
-	t.levels = append(t.levels[:n:n], name)
-	t.written = append(t.written[:n:n], d.pathElement())
+	names := make([]string, 2*n+2) // one array for both lists
+	copy(names, t.levels)
+	copy(names[n+1:], t.written)
+	t.levels, t.written = names[:n+1:n+1], names[n+1:]
+	t.levels[n], t.written[n] = name, d.pathElement()
 	t.shared = append(t.shared[:n:n], shared)
 	open := shared == "" && (d.Value.Value == "" || strings.Contains(d.Value.Value, "*"))
 	t.open = append(t.open[:n:n], open)

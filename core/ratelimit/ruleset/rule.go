@@ -10,26 +10,32 @@ import (
 )
 
 // leaf is a node together with its rule: a call that ends there fetches both at once from memory.
+//
+// The garbage collector follows each pointer of each rule again and again, so a rule has few objects: its
+// texts are parts of two strings, the path and the last level as written.
 type leaf struct {
-	node node
-	rule ratelimit.Rule
+	node    node
+	rule    ratelimit.Rule
+	written Text
 }
 
 // newNode returns the node of a descriptor, with a rule if the descriptor has a limit.
 func (c *compiler) newNode(d *Descriptor, t levelPath) *node {
-	written := &Text{Value: d.Value.Value, At: cmp.Or(d.Key.At, d.At)}
+	level := t.written[len(t.written)-1]
+	written := Text{Value: level[len(level)-len(d.Value.Value):], At: cmp.Or(d.Key.At, d.At)}
 	if d.Limit == nil {
-		return &node{written: written}
+		return &node{written: &written}
 	}
-	l := &leaf{node: node{written: written}, rule: c.newRule(d, t)}
-	l.node.rule = &l.rule
+	l := &leaf{rule: c.newRule(d, t), written: written}
+	l.node.rule, l.node.written = &l.rule, &l.written
 	c.set.rules = append(c.set.rules, &l.rule)
 	return &l.node
 }
 
 // newRule returns the rule of a descriptor with a limit.
 func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
-	path := strings.Join(t.levels, ".")
+	path, last := strings.Join(t.levels, "."), &t.levels[len(t.levels)-1]
+	*last = path[len(path)-len(*last):]
 	if !utf8.ValidString(string(d.Limit.Name)) { // answers contain it, and the protocol allows nothing else
 		c.addFault(d.Limit.At, "name must be valid UTF-8")
 	}
