@@ -78,7 +78,7 @@ func (r *watchState) loadAndApply(ctx context.Context, willRetry bool) (temporar
 		r.missing = false
 		r.logNewWarnings(found.listWarnings())
 		isNew := r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied)
-		// Whoever applies the sources may free them: nothing here keeps them meanwhile without need.
+		// Applied sources may be large. They are kept only for the comparison with those of a retry.
 		r.applied = nil
 		if found.temporary || willRetry {
 			r.applied = found.sources

@@ -188,7 +188,7 @@ func (b *bucketModel) checkReset(t *rapid.T, v ratelimit.Verdict, want float64) 
 
 // resume sets the model to the stored state, which must be that of the model but for the slack.
 func (b *bucketModel) resume(t *rapid.T, stored string, now time.Time) {
-	full, _ := strconv.ParseFloat(stored, 64) // none is stored of a bucket that is full
+	full, _ := strconv.ParseFloat(stored, 64) // a full bucket has no stored value
 	untilFull := max(full-float64(now.UnixMicro()-1_700_000_000_000_000), 0)
 	if math.Abs(untilFull-b.untilFull) > slack {
 		t.Fatalf("%v µs until the bucket is full, want %v", untilFull, b.untilFull)

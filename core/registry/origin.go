@@ -55,7 +55,7 @@ const (
 
 // Mirror gives versions the state that they have in the registry that a mirror reads: it adds those
 // that are missing, and changes the status of the others. The latest flag follows the rule of this
-// registry, and the times of updates are those here, so that who asks for what was updated misses
+// registry, and the times of updates are those here, so that a reader who follows updates misses
 // nothing. The time of publication of a version never changes.
 //
 // It returns what happened to each version, and an error for each that was left as it is:

@@ -26,8 +26,8 @@ const proofsCommand = "proofs"
 // provenDomain is the domain whose key is used. It is the domain of newDocument's names.
 const provenDomain = "example.com"
 
-// proofs is a measurement of proofs by DNS beside checked tokens, and of publications with the
-// token of a proof beside those of a person.
+// proofs compares proofs by DNS with checked tokens, and publications with the token of a proof with
+// those of a person.
 type proofs struct {
 	rounds, callers int
 	duration        time.Duration

@@ -74,7 +74,7 @@ func (s *scorer) newRatio(v Value) float64 {
 
 // hierarchy returns the part of the values of one thing, from coarse to fine. If a value is new for
 // the person, so are all finer ones, and the most surprising of them counts, once: a new country
-// always comes with a new network. If none is new, the finest value counts; given is its share in
+// always comes with a new network. If no value is new, the finest value counts; given is its share in
 // the context of the sign-in.
 func (s *scorer) hierarchy(given func(share float64) float64, levels ...Value) Part {
 	for i, v := range levels {

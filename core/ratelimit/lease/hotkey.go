@@ -155,8 +155,8 @@ func (p *pending) startWaiting(b *Batch, f *flight) {
 	p.window.waiting += uint64(max(b.Hits[p.index].Addend, 0))
 }
 
-// stopWaiting records that the hit waits no longer, if it does. It is called when the hit goes on, and not
-// when the call has ended: whoever of those who wait goes on first makes a call for all of them. The mutex
+// stopWaiting records that the hit no longer waits, if it did. It is called when the hit goes on, and not
+// when the call has ended: the first waiting hit that goes on makes a call for all of them. The mutex
 // must be held.
 func (p *pending) stopWaiting(b *Batch) {
 	if p.flight != nil {

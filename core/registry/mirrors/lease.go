@@ -53,8 +53,8 @@ func (o *Operator) acquire(ctx context.Context, name mirror.Name, wait bool) (*l
 	}
 }
 
-// take returns the lease of a mirror, whoever has it. The holder before notices that when it renews
-// its lease, and stores nothing more.
+// take takes the lease of a mirror, also from another holder, which notices that when it renews its
+// lease, and stores nothing more.
 func (o *Operator) take(ctx context.Context, name mirror.Name) (*lease, error) {
 	l := &lease{o, name, secrets.NewUUID[string](o.ports.Entropy)}
 	now := o.now()

@@ -187,7 +187,7 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// checkOne checks that a record is the wanted one of the shown releases, or missing if none is.
+// checkOne checks that a record is the wanted one of the shown releases, or missing if no release is.
 func checkOne(rt *rapid.T, got registry.Record, err error, shown []registry.Release, wanted func(registry.Release) bool) {
 	i := slices.IndexFunc(shown, wanted)
 	switch {

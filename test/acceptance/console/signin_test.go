@@ -97,7 +97,7 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// TestHighRisk checks that a session at HIGH_RISK can do nothing but sign out, and is told so.
+// TestHighRisk checks that a session at HIGH_RISK can only sign out, and that the page says so.
 func TestHighRisk(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
