@@ -69,11 +69,17 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 			e.database = own
 			e.environ = append(e.environ, "DATABASE_URL="+own)
 		}
+		e.environ = append(e.environ, "REGISTRY_CACHE_BYTES=0") // an answer that is kept takes no query
 		began := time.Now()
 		if err := fillDatabase(e.database, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
 		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
+		for _, v := range sizedViews {
+			if err := runCommand(s.dir, e, "", append([]string{"view", "add"}, v...)...); err != nil {
+				return err
+			}
+		}
 		running, err := e.startService(s.dir, "serve", "--only", "registry")
 		if err != nil {
 			return err
@@ -89,24 +95,52 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	return nil
 }
 
+// sizedViews are the names of views and what they show: a 256th of the servers, 15 of 16, and those
+// that are not deprecated, which are all.
+var sizedViews = [][]string{
+	{"narrow", "--include", "io.github.org00*"},
+	{"wide", "--exclude", "io.github.org0*"},
+	{"current", "--deprecated", "hide"},
+}
+
 // sizedRead is one read: the path of the n-th call on a registry of the given size.
 type sizedRead struct {
 	name string
 	path func(n, servers int) string
+	view string // empty for the registry itself
 }
 
 func newReads() []sizedRead {
 	any := func(n, servers int) string { return url.PathEscape(newGeneratedServer(n * 7919 % servers).name) }
-	return []sizedRead{
-		{"list of 100", func(int, int) string { return "?limit=100" }},
-		{"list of 100, latest only", func(int, int) string { return "?limit=100&version=latest" }},
-		{"list of 100, of one version", func(int, int) string { return "?limit=100&version=1.3.0" }},
-		{"get latest", func(n, s int) string { return "/" + any(n, s) + "/versions/latest" }},
-		{"versions", func(n, s int) string { return "/" + any(n, s) + "/versions" }},
-		{"search, 1 of 1000 matches, page of 10", func(int, int) string { return "?limit=10&search=" + needle }},
-		{"search, upper case, page of 10", func(int, int) string { return "?limit=10&search=" + strings.ToUpper(needle) }},
-		{"updated since, none", func(int, int) string { return "?limit=100&updated_since=2100-01-01T00:00:00Z" }},
+	reads := []sizedRead{
+		{name: "list of 100", path: func(int, int) string { return "?limit=100" }},
+		{name: "list of 100, latest only", path: func(int, int) string { return "?limit=100&version=latest" }},
+		{name: "list of 100, of one version", path: func(int, int) string { return "?limit=100&version=1.3.0" }},
+		{name: "get latest", path: func(n, s int) string { return "/" + any(n, s) + "/versions/latest" }},
+		{name: "versions", path: func(n, s int) string { return "/" + any(n, s) + "/versions" }},
+		{name: "search, 1 of 1000 matches, page of 10", path: func(int, int) string { return "?limit=10&search=" + needle }},
+		{name: "search, upper case, page of 10", path: func(int, int) string { return "?limit=10&search=" + strings.ToUpper(needle) }},
+		{name: "updated since, none", path: func(int, int) string { return "?limit=100&updated_since=2100-01-01T00:00:00Z" }},
 	}
+	for _, v := range sizedViews {
+		for _, of := range []sizedRead{
+			{name: "list of 5", path: func(int, int) string { return "?limit=5" }},
+			{name: "list of 5, latest only", path: func(int, int) string { return "?limit=5&version=latest" }},
+			{name: "search `weather`, page of 1", path: func(int, int) string { return "?limit=1&search=weather" }},
+			{name: "updated since, none", path: func(int, int) string { return "?limit=5&updated_since=2100-01-01T00:00:00Z" }},
+		} {
+			reads = append(reads, sizedRead{"view " + v[0] + ": " + of.name, of.path, v[0]})
+		}
+	}
+	return reads
+}
+
+// root returns the path of the servers that are read.
+func (r sizedRead) root() string {
+	if r.view == "" {
+		return "/v0.1/servers"
+	}
+	return "/registries/" + r.view + "/v0.1/servers"
 }
 
 func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, both [2]*instance.Instance) error {
@@ -131,7 +165,7 @@ func (s *sizes) timeRead(i *instance.Instance, r sizedRead, servers int) (float6
 	all := make([]float64, s.calls)
 	for n := range all {
 		began := time.Now()
-		if err := fetchOnce(client, get{address: i.API, path: "/v0.1/servers" + r.path(n, servers)}, n); err != nil {
+		if err := fetchOnce(client, get{address: i.API, path: r.root() + r.path(n, servers)}, n); err != nil {
 			return 0, err
 		}
 		all[n] = float64(time.Since(began).Nanoseconds()) / 1000
