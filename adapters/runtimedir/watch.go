@@ -41,7 +41,7 @@ func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) erro
 		// The watch starts before the files are read, so that no change is missed.
 		w, err := d.openWatch()
 		r.logWatchError(err)
-		temporary, loadErr := r.loadAndApply(ctx, err != nil)
+		temporary, loadErr := r.loadAndApply(ctx)
 		if loadErr != nil {
 			return errors.Join(unlessDone(ctx, loadErr), w.Close())
 		}
@@ -62,28 +62,29 @@ type watchState struct {
 
 	changed   bool             // a change started this round, not a retry
 	missing   bool             // the directory does not exist, and this was logged
-	unwatched bool             // changes cannot be watched, and this was logged
+	unwatched bool             // changes cannot be watched, and this was logged; a retry is due
 	retry     time.Duration    // the wait before the next retry; 0 for none
 	applied   []ruleset.Source // the result of the last round, to compare a retry with; nil if no retry is due
 	warned    []string         // the warnings of the last round
 }
 
 // loadAndApply loads the directory and applies the result. If a retry loads the same as before, it
-// is not applied, so that each refused configuration is reported once. willRetry says that a retry
-// follows in any case. temporary reports whether a later attempt to read may succeed without a change.
-func (r *watchState) loadAndApply(ctx context.Context, willRetry bool) (temporary bool, err error) {
+// is not applied, so that each refused configuration is reported once. temporary reports whether a
+// later attempt to read may succeed without a change.
+func (r *watchState) loadAndApply(ctx context.Context) (temporary bool, err error) {
 	found, err := r.directory.readDirectory(ctx)
 	switch {
 	case err == nil:
 		r.missing = false
 		r.logNewWarnings(found.listWarnings())
 		isNew := r.changed || r.applied == nil || !reflect.DeepEqual(found.sources, r.applied)
-		// Applied sources may be large. They are kept only for the comparison with those of a retry.
-		r.applied = nil
-		if found.temporary || willRetry {
-			r.applied = found.sources
-		}
 		temporary, sources := found.temporary, found.sources
+		r.applied = nil
+		if temporary || r.unwatched { // a retry follows
+			r.applied = sources
+		}
+		// Sources may be large. Nothing refers to them while they are applied, except r.applied, so that
+		// their memory can be freed as soon as they are compiled.
 		if isNew {
 			_ = r.apply(sources) // the caller reports an error
 		}

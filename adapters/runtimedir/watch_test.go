@@ -94,7 +94,8 @@ func TestWatchFollowsFiles(t *testing.T) {
 	}
 }
 
-// The sources of 100,000 rules take 50 MiB, which can be freed as soon as they are compiled.
+// TestSourcesAreNotKeptWhileTheyAreApplied checks that the memory of sources, 50 MiB for 100,000
+// rules, can be freed as soon as they are compiled.
 func TestSourcesAreNotKeptWhileTheyAreApplied(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "a.yaml"), "domain: a\n")

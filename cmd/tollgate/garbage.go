@@ -22,9 +22,9 @@ const (
 // relaxGarbageCollection lets the heap grow more than Go's default between two collections, unless
 // GOGC is set. The service keeps little memory between requests, and with Go's default it would
 // collect garbage dozens of times a second under load. A process that keeps a lot of memory, for
-// example a million counters, would need several times as much; its heap may grow by less. But a
-// collection costs as much as there is memory with pointers, for example 100,000 rules: the more of it,
-// the more rarely it must happen.
+// example a million counters, would need several times as much; its heap may grow by less. But the
+// more of that memory has pointers, for example that of 100,000 rules, the longer a collection takes
+// and the more rarely it should happen.
 func relaxGarbageCollection(environ []string) {
 	if slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		return

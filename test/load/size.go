@@ -76,7 +76,7 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 		}
 		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
 		for _, v := range sizedViews {
-			if err := runCommand(s.dir, e, "", append([]string{"view", "add"}, v...)...); err != nil {
+			if err := runCommand(s.dir, e, "", "view", "add", v.name, v.option, v.value); err != nil {
 				return err
 			}
 		}
@@ -95,9 +95,11 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	return nil
 }
 
-// sizedViews are the names of views and what they show: a 256th of the servers, 15 of 16, and those
-// that are not deprecated, which are all.
-var sizedViews = [][]string{
+// sizedView is a view with the options of "tollgate view add".
+type sizedView struct{ name, option, value string }
+
+// sizedViews show a 256th of the servers, 15 of 16, and those that are not deprecated, which are all.
+var sizedViews = []sizedView{
 	{"narrow", "--include", "io.github.org00*"},
 	{"wide", "--exclude", "io.github.org0*"},
 	{"current", "--deprecated", "hide"},
@@ -111,13 +113,13 @@ type sizedRead struct {
 }
 
 func newReads() []sizedRead {
-	any := func(n, servers int) string { return url.PathEscape(newGeneratedServer(n * 7919 % servers).name) }
+	anyServer := func(n, servers int) string { return url.PathEscape(newGeneratedServer(n * 7919 % servers).name) }
 	reads := []sizedRead{
 		{name: "list of 100", path: func(int, int) string { return "?limit=100" }},
 		{name: "list of 100, latest only", path: func(int, int) string { return "?limit=100&version=latest" }},
 		{name: "list of 100, of one version", path: func(int, int) string { return "?limit=100&version=1.3.0" }},
-		{name: "get latest", path: func(n, s int) string { return "/" + any(n, s) + "/versions/latest" }},
-		{name: "versions", path: func(n, s int) string { return "/" + any(n, s) + "/versions" }},
+		{name: "get latest", path: func(n, s int) string { return "/" + anyServer(n, s) + "/versions/latest" }},
+		{name: "versions", path: func(n, s int) string { return "/" + anyServer(n, s) + "/versions" }},
 		{name: "search, 1 of 1000 matches, page of 10", path: func(int, int) string { return "?limit=10&search=" + needle }},
 		{name: "search, upper case, page of 10", path: func(int, int) string { return "?limit=10&search=" + strings.ToUpper(needle) }},
 		{name: "updated since, none", path: func(int, int) string { return "?limit=100&updated_since=2100-01-01T00:00:00Z" }},
@@ -129,7 +131,7 @@ func newReads() []sizedRead {
 			{name: "search `weather`, page of 1", path: func(int, int) string { return "?limit=1&search=weather" }},
 			{name: "updated since, none", path: func(int, int) string { return "?limit=5&updated_since=2100-01-01T00:00:00Z" }},
 		} {
-			reads = append(reads, sizedRead{"view " + v[0] + ": " + of.name, of.path, v[0]})
+			reads = append(reads, sizedRead{"view " + v.name + ": " + of.name, of.path, v.name})
 		}
 	}
 	return reads

@@ -79,7 +79,8 @@ type seriesKey struct {
 // each level.
 type levelPath struct {
 	domain  ratelimit.Domain
-	levels  []string // names in statistics
+	path    string   // the levels, joined by dots
+	levels  []string // names in statistics; the last is a part of path
 	written []string // as the configuration has them
 	shared  []string // the pattern of share_threshold; empty without
 	open    []bool   // the level matches several values, each with a counter of its own
@@ -194,11 +195,16 @@ func (t levelPath) appendLevel(d *Descriptor, taken nameCounts) levelPath {
 		}
 	}
 	n := len(t.levels)
+	if n == 0 {
+		t.path = name
+	} else {
+		t.path = t.path + "." + name
+	}
 	names := make([]string, 2*n+2) // one array for both lists
 	copy(names, t.levels)
 	copy(names[n+1:], t.written)
 	t.levels, t.written = names[:n+1:n+1], names[n+1:]
-	t.levels[n], t.written[n] = name, d.pathElement()
+	t.levels[n], t.written[n] = t.path[len(t.path)-len(name):], d.pathElement()
 	t.shared = append(t.shared[:n:n], shared)
 	open := shared == "" && (d.Value.Value == "" || strings.Contains(d.Value.Value, "*"))
 	t.open = append(t.open[:n:n], open)

@@ -11,8 +11,8 @@ import (
 
 // leaf is a node together with its rule: a call that ends there fetches both at once from memory.
 //
-// The garbage collector follows each pointer of each rule again and again, so a rule has few objects: its
-// texts are parts of two strings, the path and the last level as written.
+// Each garbage collection follows all pointers of all rules, so a rule has few objects: its texts
+// are parts of two strings, the path and the last level as written.
 type leaf struct {
 	node    node
 	rule    ratelimit.Rule
@@ -34,14 +34,12 @@ func (c *compiler) newNode(d *Descriptor, t levelPath) *node {
 
 // newRule returns the rule of a descriptor with a limit.
 func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
-	path, last := strings.Join(t.levels, "."), &t.levels[len(t.levels)-1]
-	*last = path[len(path)-len(*last):]
 	if !utf8.ValidString(string(d.Limit.Name)) { // answers contain it, and the protocol allows nothing else
 		c.addFault(d.Limit.At, "name must be valid UTF-8")
 	}
 	return ratelimit.Rule{
 		Domain:    t.domain,
-		Path:      path,
+		Path:      t.path,
 		Levels:    t.levels,
 		Written:   t.written,
 		File:      cmp.Or(d.Key.At, d.At).File,
@@ -56,7 +54,7 @@ func (c *compiler) newRule(d *Descriptor, t levelPath) ratelimit.Rule {
 		Replaces:  c.compileReplaces(d.Limit),
 		Shared:    t.sharedPatterns(),
 		ShowValue: t.valuedLevels(d),
-		Hits:      c.hitsOf(seriesKey{t.domain, path}),
+		Hits:      c.hitsOf(seriesKey{t.domain, t.path}),
 	}
 }
 
