@@ -25,6 +25,7 @@ const (
 type decoder struct {
 	source      *ruleset.Source // of the resource that is being decoded
 	descriptors int
+	values      int      // of metadata
 	unknown     []string // places with fields unknown to this version
 }
 
@@ -98,22 +99,21 @@ func (d *decoder) addTooManyDescriptors(before int) {
 }
 
 func (d *decoder) decodeDescriptor(from *configpb.RateLimitDescriptor, at ruleset.Position, depth int) ruleset.Descriptor {
-	metadata, unknown := splitUnknown(from)
-	if unknown {
-		d.unknown = append(d.unknown, at.File)
-	}
+	d.noteUnknownFields(from, at)
 	decoded := ruleset.Descriptor{
 		At:             at,
 		Key:            ruleset.Text{Value: from.GetKey(), At: at},
 		Value:          ruleset.Text{Value: from.GetValue(), At: at},
 		Limit:          d.decodeLimit(from.GetRateLimit(), at),
 		DetailedMetric: from.GetDetailedMetric(),
+		QuotaMode:      from.GetQuotaMode(),
+		Metadata:       d.decodeMetadata(from.GetMetadata(), at),
 		Descriptors:    d.decodeDescriptors(from.GetDescriptors(), at.File+".", depth+1),
 	}
 	if shadow := from.GetShadowMode(); shadow {
 		decoded.Shadow = &shadow
 	}
-	d.addAlgorithm(decoded.Limit, metadata, at)
+	d.addOwnMetadata(decoded.Limit, from.GetMetadata(), at)
 	return decoded
 }
 

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,14 +31,15 @@ func decodeResources(t *testing.T, configs ...*configpb.RateLimitConfig) ([]rule
 // fields that the decoder does not read.
 func TestEveryFieldIsRead(t *testing.T) {
 	for message, fields := range map[proto.Message]int{
-		&configpb.RateLimitConfig{}: 3, &configpb.RateLimitDescriptor{}: 6, &configpb.RateLimitPolicy{}: 5, &configpb.RateLimitReplace{}: 1,
+		&configpb.RateLimitConfig{}: 3, &configpb.RateLimitDescriptor{}: 8, &configpb.RateLimitPolicy{}: 5, &configpb.RateLimitReplace{}: 1,
 	} {
 		if got := message.ProtoReflect().Descriptor().Fields().Len(); got != fields {
 			t.Errorf("%T has %d fields; the decoder reads %d", message, got, fields)
 		}
 	}
 	sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "resource", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{{
-		Key: "user", Value: "gold", ShadowMode: true, DetailedMetric: true,
+		Key: "user", Value: "gold", ShadowMode: true, DetailedMetric: true, QuotaMode: true,
+		Metadata: newStruct(t, map[string]any{"tier": "gold", "parts": []any{1, true, nil, map[string]any{"deep": "x"}}}),
 		RateLimit: &configpb.RateLimitPolicy{
 			Unit: configpb.RateLimitUnit_HOUR, RequestsPerUnit: 7, Name: "own",
 			Replaces: []*configpb.RateLimitReplace{{Name: "base"}},
@@ -51,7 +53,8 @@ func TestEveryFieldIsRead(t *testing.T) {
 		At: at("resource"), Domain: ruleset.Text{Value: "shop", At: at("resource")},
 		Descriptors: []ruleset.Descriptor{{
 			At: top, Key: ruleset.Text{Value: "user", At: top}, Value: ruleset.Text{Value: "gold", At: top},
-			Shadow: &yes, DetailedMetric: true,
+			Shadow: &yes, DetailedMetric: true, QuotaMode: true,
+			Metadata: ratelimit.Metadata{"tier": "gold", "parts": []any{1.0, true, nil, map[string]any{"deep": "x"}}},
 			Limit: &ruleset.Limit{
 				At: top, Unit: &ruleset.Text{Value: "HOUR", At: top}, Requests: &ruleset.Requests{Count: 7, At: top},
 				Name: ratelimit.Name("own"), Replaces: []ruleset.Text{{Value: "base", At: top}},
@@ -70,13 +73,16 @@ func TestEveryFieldIsRead(t *testing.T) {
 	}
 }
 
+// TestEveryUnitIsKnown requires each unit of the type, and a number that is none of them.
 func TestEveryUnitIsKnown(t *testing.T) {
-	for unit := range configpb.RateLimitUnit_name {
+	units := maps.Clone(configpb.RateLimitUnit_name)
+	units[8] = "not a unit"
+	for unit := range units {
 		sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "r", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{
 			{Key: "k", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(unit)}},
 		}})
 		_, err := ruleset.Compile(sources, ruleset.Options{})
-		if unknown := unit == 0; unknown != (err != nil) {
+		if unknown := unit == 0 || unit == 8; unknown != (err != nil) {
 			t.Errorf("unit %d: %v", unit, err)
 		}
 	}

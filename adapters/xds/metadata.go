@@ -1,68 +1,101 @@
 package xds
 
 import (
+	"fmt"
 	"math"
 
-	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// The metadata of a descriptor is its field 8. The released module of its type does not have the field
-// yet, so it is among the unknown fields.
-const (
-	metadataField     = 8
-	metadataNamespace = "dev.tollgate"
-)
+// metadataNamespace is the name in the metadata of a descriptor that has our own words.
+const metadataNamespace = "dev.tollgate"
 
-// splitUnknown returns the metadata of a descriptor, nil without any, and whether there are other
-// unknown fields.
-func splitUnknown(from *configpb.RateLimitDescriptor) (metadata []byte, others bool) {
-	for unknown := []byte(from.ProtoReflect().GetUnknown()); len(unknown) > 0; {
-		number, kind, size := protowire.ConsumeTag(unknown)
-		if size < 0 {
-			return metadata, true
-		}
-		value := protowire.ConsumeFieldValue(number, kind, unknown[size:])
-		if value < 0 {
-			return metadata, true
-		}
-		if number == metadataField && kind == protowire.BytesType {
-			content, _ := protowire.ConsumeBytes(unknown[size:])
-			metadata = append(metadata, content...) // messages that occur twice are merged
-		} else {
-			others = true
-		}
-		unknown = unknown[size+value:]
-	}
-	return metadata, others
-}
+// maxValues is the maximum number of metadata values in a set.
+const maxValues = 1_000_000
 
-// ownMetadata returns what the metadata has in our namespace: it is a struct, or the metadata of Envoy,
-// which is a struct for each namespace.
-func ownMetadata(encoded []byte) map[string]*structpb.Value {
-	var plain structpb.Struct
-	if err := proto.Unmarshal(encoded, &plain); err == nil {
-		if own := plain.GetFields()[metadataNamespace].GetStructValue(); own != nil {
-			return own.GetFields()
-		}
-	}
-	var byNamespace corepb.Metadata
-	if err := proto.Unmarshal(encoded, &byNamespace); err != nil {
+// decodeMetadata returns the metadata of a descriptor, which answers return as dynamic metadata
+// (contract L-18).
+func (d *decoder) decodeMetadata(from *structpb.Struct, at ruleset.Position) ratelimit.Metadata {
+	if from == nil {
 		return nil
 	}
-	return byNamespace.GetFilterMetadata()[metadataNamespace].GetFields()
+	return d.decodeObject(from, at, 1)
 }
 
-// addAlgorithm reads the algorithm, the burst and the lease of a limit from the metadata of its
+func (d *decoder) decodeObject(from *structpb.Struct, at ruleset.Position, depth int) map[string]any {
+	m := make(map[string]any, len(from.GetFields()))
+	for name, value := range from.GetFields() {
+		m[name] = d.decodeValue(value, at, depth+1)
+	}
+	return m
+}
+
+// decodeValue returns a value in the types of JSON, or adds a fault if JSON cannot represent it.
+func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth int) any {
+	if d.values++; d.values > maxValues || depth > maxDepth {
+		if d.values <= maxValues+1 {
+			d.addFault(at, fmt.Sprintf("metadata must not be nested deeper than %d levels, nor have more than %d values in a configuration", maxDepth, maxValues))
+		}
+		d.values = maxValues + 1 // report it once
+		return nil
+	}
+	switch v := from.GetKind().(type) {
+	case *structpb.Value_BoolValue:
+		return v.BoolValue
+	case *structpb.Value_StringValue:
+		return v.StringValue
+	case *structpb.Value_NumberValue:
+		if math.IsNaN(v.NumberValue) || math.IsInf(v.NumberValue, 0) {
+			d.addFault(at, "a number in metadata must be finite")
+			return nil
+		}
+		return v.NumberValue
+	case *structpb.Value_ListValue:
+		list := make([]any, 0, len(v.ListValue.GetValues()))
+		for _, item := range v.ListValue.GetValues() {
+			list = append(list, d.decodeValue(item, at, depth+1))
+		}
+		return list
+	default:
+		if object := objectOf(from); object != nil {
+			return d.decodeObject(object, at, depth)
+		}
+		return nil
+	}
+}
+
+// objectOf returns the value as an object, or nil if it is of another kind. A management server may also
+// send the metadata of Envoy, which has a struct in place of each value on the first level: its fields are
+// unknown ones of the value.
+func objectOf(v *structpb.Value) *structpb.Struct {
+	if v.GetKind() != nil {
+		return v.GetStructValue()
+	}
+	var object structpb.Struct
+	if err := proto.Unmarshal(v.ProtoReflect().GetUnknown(), &object); err != nil {
+		return nil
+	}
+	return &object
+}
+
+// addOwnMetadata reads the algorithm, the burst and the lease of a limit from the metadata of its
 // descriptor (contract L-53, L-70). Other names, and a descriptor without a limit, are noted like
 // unknown fields.
-func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Position) {
-	own := ownMetadata(metadata)
+func (d *decoder) addOwnMetadata(l *ruleset.Limit, metadata *structpb.Struct, at ruleset.Position) {
+	value, given := metadata.GetFields()[metadataNamespace]
+	if !given {
+		return
+	}
+	object := objectOf(value)
+	if object == nil {
+		d.addFault(at, "the metadata "+metadataNamespace+" must be an object")
+		return
+	}
+	own := object.GetFields()
 	for name := range own {
 		if l == nil || name != "algorithm" && name != "burst" && name != "lease" {
 			d.unknown = append(d.unknown, at.File)
@@ -72,22 +105,7 @@ func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Pos
 	if l == nil {
 		return
 	}
-	if v := own["algorithm"]; v != nil {
-		name, ok := v.GetKind().(*structpb.Value_StringValue)
-		if !ok {
-			d.addFault(at, "algorithm in the metadata "+metadataNamespace+" must be a string")
-			return
-		}
-		l.Algorithm = &ruleset.Text{Value: name.StringValue, At: at}
-	}
-	if v := own["lease"]; v != nil {
-		mode, ok := v.GetKind().(*structpb.Value_StringValue)
-		if !ok {
-			d.addFault(at, "lease in the metadata "+metadataNamespace+" must be a string")
-			return
-		}
-		l.Lease = &ruleset.Text{Value: mode.StringValue, At: at}
-	}
+	l.Algorithm, l.Lease = d.ownText(own, "algorithm", at), d.ownText(own, "lease", at)
 	if v := own["burst"]; v != nil {
 		burst, ok := v.GetKind().(*structpb.Value_NumberValue)
 		if !ok || burst.NumberValue < 0 || burst.NumberValue > math.MaxUint32 || burst.NumberValue != math.Trunc(burst.NumberValue) {
@@ -96,4 +114,18 @@ func (d *decoder) addAlgorithm(l *ruleset.Limit, metadata []byte, at ruleset.Pos
 		}
 		l.Burst = &ruleset.Requests{Count: uint32(burst.NumberValue), At: at}
 	}
+}
+
+// ownText returns a text of our namespace, or nil if it is not there or not a string.
+func (d *decoder) ownText(own map[string]*structpb.Value, name string, at ruleset.Position) *ruleset.Text {
+	v := own[name]
+	if v == nil {
+		return nil
+	}
+	text, ok := v.GetKind().(*structpb.Value_StringValue)
+	if !ok {
+		d.addFault(at, name+" in the metadata "+metadataNamespace+" must be a string")
+		return nil
+	}
+	return &ruleset.Text{Value: text.StringValue, At: at}
 }

@@ -1,6 +1,8 @@
 package xds
 
 import (
+	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -14,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// withMetadata returns a configuration with one rule, whose descriptor has metadata in field 8.
+// withMetadata returns a configuration with one rule, whose descriptor has any message as its metadata, as
+// a management server sends it.
 func withMetadata(t *testing.T, metadata proto.Message) *configpb.RateLimitConfig {
 	t.Helper()
 	encoded, err := proto.Marshal(metadata)
@@ -22,8 +25,15 @@ func withMetadata(t *testing.T, metadata proto.Message) *configpb.RateLimitConfi
 		t.Fatal(err)
 	}
 	d := &configpb.RateLimitDescriptor{Key: "user", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_MINUTE, RequestsPerUnit: 10}}
-	d.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, metadataField, protowire.BytesType), encoded))
+	if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(metadataField(encoded), d); err != nil {
+		t.Fatal(err)
+	}
 	return &configpb.RateLimitConfig{Name: "r", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{d}}
+}
+
+// metadataField returns the metadata of a descriptor as it is encoded.
+func metadataField(content []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, 8, protowire.BytesType), content)
 }
 
 func newStruct(t *testing.T, fields map[string]any) *structpb.Struct {
@@ -55,6 +65,9 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 		"a struct":            {metadata: newStruct(t, map[string]any{"dev.tollgate": bucket, "team": "x"}), limit: want},
 		"by namespace":        {metadata: &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"dev.tollgate": newStruct(t, bucket)}}, limit: want},
 		"other metadata":      {metadata: newStruct(t, bucket), limit: plain},
+		"no object":           {metadata: newStruct(t, map[string]any{"dev.tollgate": "x"}), fault: "the metadata dev.tollgate must be an object"},
+		"null":                {metadata: newStruct(t, map[string]any{"dev.tollgate": nil}), fault: "the metadata dev.tollgate must be an object"},
+		"an empty object":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{}}), limit: plain},
 		"none of it":          {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"x": 1}}), limit: plain, unknown: true},
 		"unknown algorithm":   {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": "leaky"}}), fault: `algorithm "leaky" is not one of`},
 		"algorithm of a type": {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": 7}}), fault: "algorithm in the metadata dev.tollgate must be a string"},
@@ -85,15 +98,46 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 	}
 }
 
-// FuzzMetadata: no bytes in the field make the decoder panic.
+// TestMetadataIsBounded requires a fault for metadata that answers cannot return.
+func TestMetadataIsBounded(t *testing.T) {
+	deep := map[string]any{}
+	for range maxDepth {
+		deep = map[string]any{"a": deep}
+	}
+	for name, c := range map[string]struct {
+		metadata map[string]any
+		values   int // that other descriptors had before
+		fault    string
+	}{
+		"nested too deep": {metadata: deep, fault: "metadata must not be nested deeper than 64 levels"},
+		"too many values": {metadata: map[string]any{"a": 1, "b": 2}, values: maxValues, fault: "more than 1000000 values"},
+		"not a number":    {metadata: map[string]any{"a": []any{math.NaN()}}, fault: "a number in metadata must be finite"},
+		"infinite":        {metadata: map[string]any{"a": math.Inf(1)}, fault: "a number in metadata must be finite"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decoder{source: &ruleset.Source{}, values: c.values}
+			d.decodeMetadata(newStruct(t, c.metadata), ruleset.Position{File: "r"})
+			if f := d.source.Faults; len(f) != 1 || !strings.Contains(f[0].String(), c.fault) {
+				t.Errorf("the faults are %v, want %q", f, c.fault)
+			}
+		})
+	}
+}
+
+// FuzzMetadata: no bytes in the field make the decoder panic, and what it accepts can be returned.
 func FuzzMetadata(f *testing.F) {
-	f.Add([]byte{0x42, 0x02, 0x0a, 0x00})
-	f.Add([]byte{0x42, 0xff, 0xff})
-	f.Add([]byte{0x43, 0x44, 0x10, 0x01})
-	f.Fuzz(func(t *testing.T, unknown []byte) {
-		d := &configpb.RateLimitDescriptor{Key: "k", RateLimit: &configpb.RateLimitPolicy{Unlimited: true}}
-		d.ProtoReflect().SetUnknown(unknown)
-		metadata, _ := splitUnknown(d)
-		(&decoder{source: &ruleset.Source{}}).addAlgorithm(&ruleset.Limit{}, metadata, ruleset.Position{})
+	f.Add([]byte{0x0a, 0x00})
+	f.Add([]byte{0xff, 0xff})
+	f.Add([]byte("\x0a\x12\x0a\x0cdev.tollgate\x12\x02\x0a\x00"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var from configpb.RateLimitDescriptor
+		if proto.Unmarshal(metadataField(content), &from) != nil {
+			return
+		}
+		d := decoder{source: &ruleset.Source{}}
+		decoded := d.decodeDescriptor(&from, ruleset.Position{}, 1)
+		if _, err := json.Marshal(decoded.Metadata); err != nil && len(d.source.Faults) == 0 {
+			t.Error(err)
+		}
 	})
 }

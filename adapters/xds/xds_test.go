@@ -12,6 +12,7 @@ import (
 
 	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoverypb "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -166,6 +167,37 @@ func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 	wantDomains(t, rules, "better")
 	if rules.Loaded() != 2 || rules.Refused() != 1 {
 		t.Errorf("%d loaded, %d refused; want 2, 1", rules.Loaded(), rules.Refused())
+	}
+}
+
+// TestUnitsQuotaAndMetadata requires that the rules in force have what the management server gave to the
+// descriptors, and that a unit which does not exist refuses the set.
+func TestUnitsQuotaAndMetadata(t *testing.T) {
+	m := newManager(t)
+	rules := followSource(t, openSource(t, testConfig(m.address)))
+	all := &configpb.RateLimitConfig{Name: "all", Domain: "all"}
+	for _, name := range ratelimit.UnitNames() {
+		all.Descriptors = append(all.Descriptors, &configpb.RateLimitDescriptor{
+			Key: name, QuotaMode: name == "week", Metadata: newStruct(t, map[string]any{"of": name}),
+			RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(configpb.RateLimitUnit_value[strings.ToUpper(name)]), RequestsPerUnit: 3},
+		})
+	}
+	good := m.offerSet(all)
+	m.waitForRequest("acknowledgement", isAcknowledgement(good))
+	for _, name := range ratelimit.UnitNames() {
+		rule := rules.Current().Match("all", []ratelimit.Entry{{Key: name, Value: "x"}})
+		unit, _ := ratelimit.ParseUnit(name)
+		if rule.Limit != (ratelimit.Limit{RequestsPerUnit: 3, Unit: unit}) || rule.Quota != (name == "week") || rule.Metadata["of"] != name {
+			t.Errorf("the rule of %s is %+v", name, rule)
+		}
+	}
+	bad := domainResource("bad")
+	bad.Descriptors[0].RateLimit.Unit = 8
+	m.offerSet(bad)
+	r := m.waitForRequest("refusal", isRefusal)
+	const want = `bad: descriptors[0]: unit "8" is not one of second, minute, hour, day, week, month, year`
+	if got := r.GetErrorDetail().GetMessage(); got != want || r.GetVersionInfo() != good {
+		t.Errorf("the refusal of %s is %q, want %q", r.GetVersionInfo(), got, want)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -103,6 +104,37 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	wantRule(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "last"), 1_000_200)
 }
 
+// TestManagementServerQuotaAndMetadata requires that a soft quota and the metadata of a descriptor, of a
+// unit that older management servers do not have, work as in a file.
+func TestManagementServerQuotaAndMetadata(t *testing.T) {
+	m := newManagementServer(t, freeAddress(t))
+	metadata, err := structpb.NewStruct(map[string]any{"tier": "gold"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := newShopRules(1, configpb.RateLimitUnit_WEEK)
+	rules.Descriptors[0].QuotaMode, rules.Descriptors[0].Metadata = true, metadata
+	rules.Descriptors = append(rules.Descriptors, &configpb.RateLimitDescriptor{
+		Key: "user", QuotaMode: true, RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_YEAR, RequestsPerUnit: 9},
+	})
+	m.offer(t, "1", rules)
+	e := fixture.NewEnvironment(t, "embedded")
+	e.Environ = append(e.Environ, "RESPONSE_DYNAMIC_METADATA=true")
+	s := startOnServer(t, e, m.address, "ratelimit")
+	s.AwaitRules()
+	c := s.NewRateLimitClient(t)
+	ask := fixture.NewRateLimitRequest("shop", "tenant", "a")
+	ask.Descriptors = append(ask.Descriptors, fixture.NewRateLimitRequest("shop", "user", "b").Descriptors...)
+	r := fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
+	if got := r.GetDynamicMetadata().GetFields()["metadata"].GetStructValue().GetFields()["tier"].GetStringValue(); got != "gold" {
+		t.Errorf("the dynamic metadata is %v", r.GetDynamicMetadata())
+	}
+	r = fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
+	if r.Statuses[0].Code != ratelimit.RateLimitResponse_OVER_LIMIT || r.Statuses[0].GetCurrentLimit().GetUnit() != ratelimit.RateLimitResponse_RateLimit_WEEK {
+		t.Errorf("the status of the exceeded quota is %v", r.Statuses[0])
+	}
+}
+
 // TestManagementServerSettings checks that a malformed header stops the start with an error that
 // names the variable.
 func TestManagementServerSettings(t *testing.T) {
@@ -151,6 +183,7 @@ func freeAddress(t *testing.T) string {
 // managementServer is a management server of go-control-plane, over gRPC.
 type managementServer struct {
 	cache    cache.SnapshotCache
+	address  string
 	requests chan *discoverypb.DiscoveryRequest
 	stop     func()
 }
@@ -163,6 +196,7 @@ func newManagementServer(t *testing.T, address string, options ...grpc.ServerOpt
 	}
 	m := &managementServer{
 		cache:    cache.NewSnapshotCache(false, cache.IDHash{}, nil),
+		address:  address,
 		requests: make(chan *discoverypb.DiscoveryRequest, 1000),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
