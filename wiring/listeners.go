@@ -74,6 +74,7 @@ type apiParts struct {
 	Reminder   *reviews.Reminder
 	Deliveries *deliver.Runner
 	Mirrors    *mirrors.Runner
+	Docs       *apidocs.Docs
 	Registry   *registryapi.API
 	Auth       *authapi.API
 	Console    *console.Console
@@ -203,7 +204,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	health := rest.NewHealth(probes...)
 	a.Readiness.health = health
 	app := rest.New(a.Config, rest.Ports{
-		Parts: a.running(parts), Health: health, Pages: apidocs.New(), Throttle: a.Throttle, Clock: a.Clock, Log: a.Log,
+		Parts: a.running(parts), Health: health, Pages: a.Docs, Throttle: a.Throttle, Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, a.Log, a.Metrics)

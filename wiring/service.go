@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
@@ -150,7 +151,7 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.New,
+	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.New,
 	wire.Struct(new(registryapi.GatedViews), "*"), views.NewGate, wire.Struct(new(views.GatePorts), "*"),
 	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
@@ -318,13 +319,14 @@ type registryAPIPorts struct {
 	Build   Build
 	Log     *logrus.Entry
 	Writer  *prometheus.Publisher
+	Docs    *apidocs.Docs
 	Views   registryapi.GatedViews
 	Kept    readcache.Ports
 	Metrics partMetrics
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
-	c.Build, c.Log = registryapi.Build(p.Build), p.Log
+	c.Build, c.Log, c.Docs = registryapi.Build(p.Build), p.Log, p.Docs
 	api, end := registryapi.New(c, registryapi.Reads{Registry: p.Views.Browser, Views: p.Views}, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
@@ -561,6 +562,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	mirrorsOperator := mirrors.NewOperator(mirrorsConfig, mirrorsPorts)
 	mirrorsReporter := newMirrorReporter(log, wiringPartMetrics)
 	mirrorsRunner := mirrors.NewRunner(mirrorsOperator, mirrorsReporter)
+	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
 	registryapiConfig := registryapi.Config{
@@ -610,6 +612,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Build:   b,
 		Log:     log,
 		Writer:  prometheusPublisher,
+		Docs:    docs,
 		Views:   gatedViews,
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
@@ -965,6 +968,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reminder:   reminder,
 		Deliveries: deliverRunner,
 		Mirrors:    mirrorsRunner,
+		Docs:       docs,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
 		Console:    console,

@@ -37,6 +37,12 @@ const (
 	typeHTML = "text/html; charset=utf-8"
 )
 
+// The paths of the document, which views of the registry have too, below their own (contract O-16).
+const (
+	YAMLPath = "/openapi.yaml"
+	JSONPath = "/openapi.json"
+)
+
 // pagePath is the path of the page (contract O-16).
 const pagePath = "/docs"
 
@@ -62,13 +68,19 @@ func New() *Docs {
 
 // Mount adds the routes.
 func (d *Docs) Mount(r fiber.Router) {
-	r.Get("/openapi.yaml", allowAnyOrigin, func(c *fiber.Ctx) error { return d.bodies().yaml.Send(c) })
-	r.Get("/openapi.json", allowAnyOrigin, func(c *fiber.Ctx) error { return d.bodies().json.Send(c) })
+	r.Get(YAMLPath, allowAnyOrigin, d.SendYAML)
+	r.Get(JSONPath, allowAnyOrigin, d.SendJSON)
 	r.Get(pagePath, d.sendPage)
 }
 
 // Path implements rest.Pages.
 func (d *Docs) Path() string { return pagePath }
+
+// SendYAML sends the document as YAML.
+func (d *Docs) SendYAML(c *fiber.Ctx) error { return d.bodies().yaml.Send(c) }
+
+// SendJSON sends the document as JSON.
+func (d *Docs) SendJSON(c *fiber.Ctx) error { return d.bodies().json.Send(c) }
 
 // allowAnyOrigin lets web pages of any origin read the document, for example tools that show
 // OpenAPI documents.

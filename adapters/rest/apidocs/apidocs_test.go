@@ -244,7 +244,7 @@ func TestUpstreamOfToolHive(t *testing.T) {
 	if document.Info.Version != "1.0.0" {
 		t.Errorf("info.version is %s, want 1.0.0", document.Info.Version)
 	}
-	if !strings.Contains(document.Info.Description, "github.com/modelcontextprotocol/registry") {
-		t.Error("info.description does not contain the address of the repository of the public registry")
+	if !strings.Contains(document.Info.Description, "https://github.com/modelcontextprotocol/registry") {
+		t.Error("info.description does not contain the URL of the repository of the public registry")
 	}
 }

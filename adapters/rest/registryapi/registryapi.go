@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -54,6 +55,8 @@ type Config struct {
 	Build  Build
 	Bodies responsebody.Config
 	Cache  readcache.Config
+	// Docs describe the API below the address of each view (contract O-16).
+	Docs *apidocs.Docs
 	// Log gets the errors that occur after the status of a response was sent.
 	Log *logrus.Entry
 }

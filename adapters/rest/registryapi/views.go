@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browse"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -91,8 +92,8 @@ func (a *API) sourcesOf(v *view.View) (Reader, Lists) {
 	return a.reads.Views.Reader(*v), a.reads.Views.Lists(*v)
 }
 
-// mountViews adds the reads of views: what reads the registry itself, allow lists, and what
-// installs servers. Each has a path with a token, for clients that send no headers.
+// mountViews adds the reads of views: what reads the registry itself, allow lists, what installs
+// servers, and the description of the API, which registries that mirror a view read first. Each has a path with a token, for clients that send no headers.
 func (a *API) mountViews(r fiber.Router, reads map[string]viewHandler) {
 	for _, place := range []string{viewPath, viewPath + tokenPath} {
 		for _, prefix := range prefixes() {
@@ -102,6 +103,8 @@ func (a *API) mountViews(r fiber.Router, reads map[string]viewHandler) {
 		}
 		mountRead(r, place+allowListPath, a.inView(a.getAllowList, keptMinute))
 		mountRead(r, place+snippetPath, a.inView(a.getSnippet, keptNever))
+		mountRead(r, place+apidocs.YAMLPath, a.inView(a.sendYAML, keptNever))
+		mountRead(r, place+apidocs.JSONPath, a.inView(a.sendJSON, keptNever))
 	}
 }
 
@@ -110,3 +113,7 @@ func mountRead(r fiber.Router, path string, handle fiber.Handler) {
 	r.Get(path, allowAnyOrigin, handle)
 	r.Options(path, allowAnyOrigin, sendPreflight)
 }
+
+func (a *API) sendYAML(c *fiber.Ctx, _ *view.View) error { return a.config.Docs.SendYAML(c) }
+
+func (a *API) sendJSON(c *fiber.Ctx, _ *view.View) error { return a.config.Docs.SendJSON(c) }

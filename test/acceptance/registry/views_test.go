@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -35,6 +37,7 @@ func TestViews(t *testing.T) {
 		}{
 			{"selection", checkSelection}, {"hidden versions", checkHidden}, {"cursors", checkViewCursors}, {"tokens", checkViewTokens},
 			{"statuses", checkViewStatuses}, {"allow lists", checkViewAllowLists}, {"commands", checkViewCommands}, {"changes", checkViewChanges},
+			{"description", checkViewDescription},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.check(t, v) })
 		}
@@ -234,6 +237,7 @@ func checkViewStatuses(t *testing.T, v *viewed) {
 		v.read(t, strings.Replace(place, "inner", "none", 1)+"/v0.1/servers", header...).WantStatus(t, 404)
 		for _, path := range []string{
 			"/v0.1/servers", "/v0.1/servers/com.example%2Fa/versions", "/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/allowlist/claude.json", "/install",
+			"/openapi.yaml", "/openapi.json",
 		} {
 			apiclient.Call(t, "OPTIONS", v.s.API+"/registries/"+place+path, nil).WantStatus(t, 204)
 		}
@@ -304,4 +308,47 @@ func checkViewChanges(t *testing.T, v *viewed) {
 	v.run(t, "view", "remove", "changing")
 	v.run(t, "view", "add", "changing", "--access", "token")
 	v.await(t, time.Now(), path, 401)
+}
+
+// checkViewDescription reads the description of the API below the address of views, as a registry
+// does that mirrors them (contract O-16).
+func checkViewDescription(t *testing.T, v *viewed) {
+	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "description"))
+	v.await(t, time.Now(), "inner/t/"+token+"/openapi.json", 200)
+	wantToolHiveUpstream(t, v.s.API)
+	for place, kept := range map[string]string{"all": "no-cache", "team": "no-cache", "team/t/any": "no-cache", "inner/t/" + token: "private, no-cache"} {
+		wantToolHiveUpstream(t, v.s.API+"/registries/"+place)
+		for _, file := range []string{"/openapi.yaml", "/openapi.json"} {
+			a := v.read(t, place+file).WantStatus(t, 200)
+			if root := apiclient.Call(t, http.MethodGet, v.s.API+file, nil); !bytes.Equal(a.Body, root.Body) || a.Header.Get("Cache-Control") != kept {
+				t.Errorf("%s%s: %s, or another document", place, file, a.Header.Get("Cache-Control"))
+			}
+			v.read(t, place+file, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
+		}
+	}
+	for _, file := range []string{"/openapi.yaml", "/openapi.json"} {
+		v.read(t, "inner"+file, "Authorization", "Bearer "+token).WantStatus(t, 200)
+		v.read(t, "inner"+file).WantStatus(t, 401)
+		v.read(t, "inner/t/none"+file).WantStatus(t, 401)
+		v.read(t, "none"+file).WantStatus(t, 404)
+		v.read(t, "none/t/"+token+file).WantStatus(t, 404)
+	}
+}
+
+// wantToolHiveUpstream checks what toolhive-registry-server wants of the address of an upstream
+// before it reads anything else (stacklok/toolhive-registry-server at 127c8c8,
+// internal/sources/api_upstream.go, Validate).
+func wantToolHiveUpstream(t *testing.T, address string) {
+	t.Helper()
+	var document map[string]any
+	if err := yaml.Unmarshal(apiclient.Call(t, http.MethodGet, address+"/openapi.yaml", nil).WantStatus(t, 200).Body, &document); err != nil {
+		t.Fatal(err)
+	}
+	info, _ := document["info"].(map[string]any)
+	if version, _ := info["version"].(string); version != "1.0.0" {
+		t.Errorf("%s: info.version is %q, want 1.0.0", address, version)
+	}
+	if description, _ := info["description"].(string); !strings.Contains(description, "https://github.com/modelcontextprotocol/registry") {
+		t.Errorf("%s: info.description does not have the URL of the repository of the public registry", address)
+	}
 }
