@@ -23,9 +23,10 @@ func newReviewRuleAdd(p process) *cobra.Command {
 		Long: "Add a rule. It applies to what is published from now on.\n\n" +
 			"Conditions:\n" +
 			"  any           everything\n" +
-			"  same-origins  a version of the server is listed that has each package (by its\n" +
-			"                registry type, registry base URL and identifier), the scheme and\n" +
-			"                host of each remote, and the repository of the new document",
+			"  same-origins  a version of the server is listed from which the new document\n" +
+			"                differs only in versions, in texts that people read, and in the\n" +
+			"                paths of remotes, website and icons; packages, arguments, variables,\n" +
+			"                headers, hosts and repository are equal",
 		Example: "  tollgate review rule add --pattern 'com.example/*' --when same-origins",
 		Args:    cobra.NoArgs,
 	}

@@ -25,7 +25,7 @@ func (a Approver) Approve(ctx context.Context, r review.Review, doc registry.Doc
 	if err != nil {
 		return review.Review{}, err
 	}
-	rule, err := review.FirstRule(rules, r.Name, r.Submitter, func() (bool, error) { return a.isWithinOrigins(ctx, doc) })
+	rule, err := review.FirstRule(rules, r.Name, r.Submitter, func() (bool, error) { return a.hasSameOrigins(ctx, doc) })
 	if err != nil || rule == "" {
 		return r, err
 	}
@@ -35,9 +35,9 @@ func (a Approver) Approve(ctx context.Context, r review.Review, doc registry.Doc
 	return r, err
 }
 
-// isWithinOrigins reports whether the origins of a document are within those of one version of its
-// server that is not deleted.
-func (a Approver) isWithinOrigins(ctx context.Context, doc registry.Document) (bool, error) {
+// hasSameOrigins reports whether the origins of a document equal those of one version of its server
+// that is not deleted.
+func (a Approver) hasSameOrigins(ctx context.Context, doc registry.Document) (bool, error) {
 	origins, err := review.ReadOrigins(doc.Bytes())
 	if err != nil {
 		return false, err
@@ -49,7 +49,7 @@ func (a Approver) isWithinOrigins(ctx context.Context, doc registry.Document) (b
 	if err != nil {
 		return false, err
 	}
-	if approved, err := review.ReadOrigins(latest.Document); err == nil && origins.Within(approved) {
+	if approved, err := review.ReadOrigins(latest.Document); err == nil && origins.Equal(approved) {
 		return true, nil
 	}
 	history, err := browse.AllVersions(ctx, a.Reader, doc.Name(), false)
@@ -58,6 +58,6 @@ func (a Approver) isWithinOrigins(ctx context.Context, doc registry.Document) (b
 	}
 	return history.Any(ctx, func(r registry.Record) bool {
 		approved, err := review.ReadOrigins(r.Document)
-		return err == nil && origins.Within(approved)
+		return err == nil && origins.Equal(approved)
 	})
 }
