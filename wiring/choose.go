@@ -293,6 +293,7 @@ func chooseSink(parts settings.Parts, s sinkSettings, k *statistics.Statistics, 
 type sessionCacheSettings struct {
 	Valkey valkey.Config
 	Memory memory.Config
+	Root   auth.RootSecret
 }
 
 // chooseSessionCache keeps copies of sessions on Valkey if KVSTORE_URL is set, else in the process.
@@ -300,7 +301,11 @@ func chooseSessionCache(ctx context.Context, s sessionCacheSettings, c clock.Clo
 	if s.Valkey.URL == "" {
 		return prometheus.NewSessionCache(memory.NewSessions(c, s.Memory), m.Either), func() {}, nil
 	}
-	cache, cleanup, err := valkey.OpenSessions(ctx, s.Valkey, c, log)
+	key, err := s.Root.Derive(auth.SessionCopyPurpose)
+	if err != nil {
+		return nil, nil, fmt.Errorf("SECRET_KEY: %w", err)
+	}
+	cache, cleanup, err := valkey.OpenSessions(ctx, s.Valkey, key, c, log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -384,6 +384,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
+		Root:   rootSecret,
 	}
 	cache, cleanup9, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
 	if err != nil {

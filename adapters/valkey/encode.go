@@ -11,8 +11,8 @@ import (
 )
 
 // copyFormat is the first byte of every copy. A copy in another format counts as a cache miss, so
-// instances of different versions can share a store.
-const copyFormat = 1
+// instances of different versions can share a store. Format 1 had no tag (copyAuthenticator).
+const copyFormat = 3
 
 // dropFormat is the first byte of the mark of a dropped session. The time of the drop follows, in
 // microseconds, as decimal digits.

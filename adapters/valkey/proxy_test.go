@@ -44,7 +44,7 @@ func TestProxies(t *testing.T) {
 				return countertest.Subject{Store: c, Key: newKeys()}
 			})
 			clock := system.Clock{}
-			cache, end, err := valkey.OpenSessions(t.Context(), cfg, clock, discardLog())
+			cache, end, err := valkey.OpenSessions(t.Context(), cfg, newCopyKey(t, "r"), clock, discardLog())
 			if err != nil {
 				t.Fatal(err)
 			}

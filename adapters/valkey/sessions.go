@@ -26,6 +26,8 @@ const (
 	// sessionCacheBytes is the maximum size of the copies that a connection keeps in the process.
 	sessionCacheBytes = 16 << 20
 	sessionKeyPrefix  = "tollgate:session:"
+	// maxUsualCopy is the size of a copy in bytes with its tag that needs no second allocation.
+	maxUsualCopy = 320
 )
 
 // Sessions keeps copies of sessions in the store. Copies in use are also kept in the process, and
@@ -38,12 +40,17 @@ const (
 // reading in the copy, which Get compares with its own clock. Instances whose clocks differ by more
 // than MaxAge do not use each other's copies.
 //
+// Copies are authenticated with a key that all instances share; any other value is a cache miss. An
+// attacker who can write to the store can at most put back a copy of the same session that was read
+// less than MaxAge ago, and cause misses.
+//
 // Drop leaves a mark in the store, and a script refuses copies that any instance read before the
 // mark. So once Drop has returned, no older copy is used, as far as the clocks of the instances
 // agree.
 type Sessions struct {
 	store            *managedClient
 	clock            clock.Clock
+	copies           *copyAuthenticator
 	putScript        *valkey.Lua
 	minimumReadTimes readTimes
 }
@@ -56,9 +63,9 @@ if found and string.byte(found) == 2 and (tonumber(string.sub(found, 2)) or 0) >
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
-// OpenSessions returns a session cache and a function that closes it. As with Open, an unreachable
-// store is not an error.
-func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.Entry) (*Sessions, func(), error) {
+// OpenSessions returns a session cache and a function that closes it. The key authenticates the copies;
+// its purpose is auth.SessionCopyPurpose. As with Open, an unreachable store is not an error.
+func OpenSessions(ctx context.Context, cfg Config, k auth.Key, c clock.Clock, log *logrus.Entry) (*Sessions, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +80,7 @@ func OpenSessions(ctx context.Context, cfg Config, c clock.Clock, log *logrus.En
 	m := &managedClient{deadlines: deadlines{timeout: min(cfg.Timeout, sessionTimeout)}, dialTimeout: cfg.Timeout, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithCaching(options) }
 	end := openManagedClient(ctx, m)
-	return &Sessions{store: m, clock: c, putScript: valkey.NewLuaScript(putSource)}, end, nil
+	return &Sessions{store: m, clock: c, copies: newCopyAuthenticator(k), putScript: valkey.NewLuaScript(putSource)}, end, nil
 }
 
 // connectWithCaching connects with client-side caching, or without it if the server does not
@@ -100,8 +107,8 @@ func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bo
 			}
 			return fmt.Errorf("read a copy: %w", err)
 		}
-		if session, read, err = decodeCopy(found); err != nil {
-			session = auth.Session{} // a mark, or another format: a cache miss
+		if content, ok := s.copies.open(key, found); ok { // else it is a mark, another format, or forged
+			session, read, _ = decodeCopy(content) // zero on an error: a cache miss
 		}
 		return nil
 	})
@@ -123,7 +130,7 @@ func (s *Sessions) Put(ctx context.Context, session auth.Session, read time.Time
 	s.minimumReadTimes.setMinimum(read, read, session.ID)
 	key := sessionKeyPrefix + string(session.ID)
 	args := []string{
-		valkey.BinaryString(encodeCopy(make([]byte, 0, 256), &session, read)),
+		valkey.BinaryString(s.copies.seal(key, encodeCopy(make([]byte, 0, maxUsualCopy), &session, read))),
 		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(ttl.Milliseconds(), 10),
 	}
 	_ = s.store.call(ctx, route{node: s.store.findNode(key), key: key}, func(ctx context.Context, client valkey.Client) error { // managedClient logs that the store does not answer

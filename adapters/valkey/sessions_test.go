@@ -20,7 +20,7 @@ import (
 
 func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions {
 	t.Helper()
-	s, end, err := valkey.OpenSessions(t.Context(), newConfig(address), c, discardLog())
+	s, end, err := valkey.OpenSessions(t.Context(), newConfig(address), newCopyKey(t, "r"), c, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestForeignCopyIsAMiss(t *testing.T) {
 func TestSessionsWithoutAStore(t *testing.T) {
 	cfg := newConfig("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
-	c, end, err := valkey.OpenSessions(t.Context(), cfg, system.Clock{}, discardLog())
+	c, end, err := valkey.OpenSessions(t.Context(), cfg, newCopyKey(t, "r"), system.Clock{}, discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}

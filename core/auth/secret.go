@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 )
 
 // AccessToken is a signed token that names a session. It prints as a placeholder.
@@ -104,9 +105,12 @@ func (Key) String() string { return "[key]" }
 // GoString returns a placeholder.
 func (k Key) GoString() string { return k.String() }
 
+// NewHash returns a keyed hash (HMAC with SHA-256).
+func (k Key) NewHash() hash.Hash { return hmac.New(sha256.New, k.bytes) }
+
 // Sum returns the keyed hash (HMAC with SHA-256) of a text.
 func (k Key) Sum(text string) [sha256.Size]byte {
-	h := hmac.New(sha256.New, k.bytes)
+	h := k.NewHash()
 	_, _ = h.Write([]byte(text)) // a hash never fails to write
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -152,6 +156,9 @@ func (k Key) newGCM() (cipher.AEAD, error) {
 	}
 	return gcm, nil
 }
+
+// SessionCopyPurpose is the purpose of the key that authenticates copies of sessions (contract A-62).
+const SessionCopyPurpose = "session copies"
 
 // LockoutPurpose is the purpose of the key of EmailLockout.
 const LockoutPurpose = "lockout subjects"

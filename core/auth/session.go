@@ -77,10 +77,11 @@ type RefreshToken struct {
 }
 
 // SessionCookie names a session in a browser. It is stored as a hash. It is good while the session is
-// active and has the trust level for which the cookie was issued.
+// active, belongs to the person and has the trust level for which the cookie was issued.
 type SessionCookie struct {
 	Hash       TokenHash
 	SessionID  SessionID
+	UserID     UserID // empty if an instance of an earlier version has issued it
 	TrustLevel TrustLevel
 	IssuedAt   time.Time
 }

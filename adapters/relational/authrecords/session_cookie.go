@@ -27,19 +27,20 @@ type sessionCookieRow struct {
 
 	Hash       hash             `bun:"hash,pk"`
 	SessionID  auth.SessionID   `bun:"session_id"`
+	UserID     auth.UserID      `bun:"user_id,nullzero"`
 	TrustLevel level            `bun:"trust_level"`
 	IssuedAt   database.Instant `bun:"issued_at"`
 }
 
 func newSessionCookieRow(c auth.SessionCookie) *sessionCookieRow {
 	return &sessionCookieRow{
-		Hash: hash(c.Hash), SessionID: c.SessionID, TrustLevel: level{c.TrustLevel}, IssuedAt: database.NewInstant(c.IssuedAt),
+		Hash: hash(c.Hash), SessionID: c.SessionID, UserID: c.UserID, TrustLevel: level{c.TrustLevel}, IssuedAt: database.NewInstant(c.IssuedAt),
 	}
 }
 
 func (r *sessionCookieRow) toSessionCookie() auth.SessionCookie {
 	return auth.SessionCookie{
-		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID, TrustLevel: r.TrustLevel.TrustLevel, IssuedAt: r.IssuedAt.Time,
+		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel.TrustLevel, IssuedAt: r.IssuedAt.Time,
 	}
 }
 
@@ -58,7 +59,7 @@ func (s *SessionCookies) Find(ctx context.Context, h auth.TokenHash) (auth.Sessi
 func (s *SessionCookies) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
 	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*sessionCookieRow)(nil)).
-			Set("hash = ?", hash(by.Hash)).Set("trust_level = ?", level{by.TrustLevel}).Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
+			Set("hash = ?", hash(by.Hash)).Set("user_id = ?", by.UserID).Set("trust_level = ?", level{by.TrustLevel}).Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
 			Where("hash = ?", hash(h)).Where("session_id = ?", by.SessionID).Exec(ctx))
 		if err == nil && n == 0 {
 			return noSuchRecord("session cookie")

@@ -51,15 +51,22 @@ func New(c Config, p Ports) *Service { return &Service{c, p} }
 
 // Issue returns the cookie of a session that has just begun. It returns fault.Conflict if the session
 // has one.
-func (s *Service) Issue(ctx context.Context, id auth.SessionID, level auth.TrustLevel) (auth.CookieSecret, error) {
-	secret, cookie := s.newCookie(id, level)
+func (s *Service) Issue(ctx context.Context, of Begun) (auth.CookieSecret, error) {
+	secret, cookie := s.newCookie(of)
 	return secret, s.ports.Cookies.Add(ctx, cookie)
+}
+
+// Begun is a session that gets a cookie: its person, and its trust level, for which the cookie is good.
+type Begun struct {
+	SessionID  auth.SessionID
+	UserID     auth.UserID
+	TrustLevel auth.TrustLevel
 }
 
 // Check returns the active session of a cookie, and extends the session's life. The error is
 // fault.Unauthenticated if the cookie is empty or unknown, was replaced by another one, or was issued
-// for another trust level than the session has now, and if the session has ended or expired; and
-// fault.Unavailable if the database is not available.
+// for another trust level than the session has now or for another person, and if the session has ended
+// or expired; and fault.Unavailable if the database is not available.
 func (s *Service) Check(ctx context.Context, secret auth.CookieSecret) (auth.Session, error) {
 	cookie, err := s.find(ctx, secret)
 	if err != nil {
@@ -69,7 +76,7 @@ func (s *Service) Check(ctx context.Context, secret auth.CookieSecret) (auth.Ses
 	if err != nil {
 		return auth.Session{}, err
 	}
-	if session.TrustLevel != cookie.TrustLevel {
+	if !isFor(cookie, session) {
 		if session, err = s.checkStored(ctx, cookie); err != nil {
 			return auth.Session{}, err
 		}
@@ -78,11 +85,20 @@ func (s *Service) Check(ctx context.Context, secret auth.CookieSecret) (auth.Ses
 	return session, nil
 }
 
+// isFor reports whether a cookie was issued for the person and the trust level of a session.
+func isFor(c auth.SessionCookie, s auth.Session) bool {
+	return c.TrustLevel == s.TrustLevel && c.UserID == s.UserID
+}
+
 // checkStored returns the session of a cookie as it is stored, because a copy may still have the trust
-// level from before a step-up on another instance.
+// level from before a step-up on another instance. The stored person of a cookie without one is the
+// right one.
 func (s *Service) checkStored(ctx context.Context, cookie auth.SessionCookie) (auth.Session, error) {
 	session, err := s.loadActive(ctx, cookie.SessionID)
-	if err == nil && session.TrustLevel != cookie.TrustLevel {
+	if cookie.UserID == "" {
+		cookie.UserID = session.UserID
+	}
+	if err == nil && !isFor(cookie, session) {
 		err = errCookie()
 	}
 	if err != nil {
@@ -135,7 +151,10 @@ func (s *Service) Rotate(ctx context.Context, secret auth.CookieSecret) (auth.Co
 	if err != nil {
 		return "", err
 	}
-	next, cookie := s.newCookie(session.ID, session.TrustLevel)
+	if old.UserID != "" && old.UserID != session.UserID {
+		return "", errCookie()
+	}
+	next, cookie := s.newCookie(Begun{session.ID, session.UserID, session.TrustLevel})
 	err = s.ports.Cookies.Replace(ctx, old.Hash, cookie)
 	if fault.Is(err, fault.NotFound) {
 		return "", errCookie()
@@ -157,9 +176,11 @@ func (s *Service) Token(ctx context.Context, session auth.Session) (string, erro
 // tokenID is the jti of an access token.
 type tokenID string
 
-func (s *Service) newCookie(id auth.SessionID, level auth.TrustLevel) (auth.CookieSecret, auth.SessionCookie) {
+func (s *Service) newCookie(of Begun) (auth.CookieSecret, auth.SessionCookie) {
 	secret := secrets.NewSecret[auth.CookieSecret](s.ports.Entropy)
-	return secret, auth.SessionCookie{Hash: auth.HashSecret(secret), SessionID: id, TrustLevel: level, IssuedAt: s.ports.Clock.Now()}
+	return secret, auth.SessionCookie{
+		Hash: auth.HashSecret(secret), SessionID: of.SessionID, UserID: of.UserID, TrustLevel: of.TrustLevel, IssuedAt: s.ports.Clock.Now(),
+	}
 }
 
 func (s *Service) find(ctx context.Context, secret auth.CookieSecret) (auth.SessionCookie, error) {

@@ -48,6 +48,8 @@ func (e *entropy) Fill(p []byte) {
 type fixture struct {
 	one, other *cookies.Service
 	sessions   *records.Sessions
+	cookies    *records.SessionCookies
+	cache      *memory.Sessions // of one
 	tokens     *tokens
 	clock      *clocktest.Manual
 }
@@ -57,14 +59,14 @@ func newFixture(t *testing.T) *fixture {
 	db := records.New()
 	fx := &fixture{sessions: records.NewSessions(db), tokens: &tokens{}, clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
 	random := &entropy{}
-	open := func() *cookies.Service {
-		cache := memory.NewSessions(fx.clock, memory.Config{})
+	fx.cookies, fx.cache = records.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
+	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
-			Cookies: records.NewSessionCookies(db), Sessions: fx.sessions, Access: access.NewChecker(fx.tokens, fx.sessions, cache, fx.clock),
+			Cookies: fx.cookies, Sessions: fx.sessions, Access: access.NewChecker(fx.tokens, fx.sessions, cache, fx.clock),
 			Cache: cache, Tokens: fx.tokens, Clock: fx.clock, Entropy: random,
 		})
 	}
-	fx.one, fx.other = open(), open()
+	fx.one, fx.other = open(fx.cache), open(memory.NewSessions(fx.clock, memory.Config{}))
 	if err := records.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) issue(t *testing.T) auth.CookieSecret {
 	t.Helper()
-	secret, err := fx.one.Issue(t.Context(), id, auth.Unverified)
+	secret, err := fx.one.Issue(t.Context(), cookies.Begun{SessionID: id, UserID: user, TrustLevel: auth.Unverified})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ func TestCheck(t *testing.T) {
 	for _, wrong := range []auth.CookieSecret{"", "x", secret[:42], secret + "x", auth.CookieSecret(id)} {
 		wantRefused(t, fx.one, wrong)
 	}
-	if _, err := fx.one.Issue(t.Context(), id, auth.Unverified); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.one.Issue(t.Context(), cookies.Begun{SessionID: id, UserID: user, TrustLevel: auth.Unverified}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("Issue of a second cookie returned %v", err)
 	}
 }
@@ -180,6 +182,52 @@ func TestChangeOfTrustEndsTheCookie(t *testing.T) {
 	fx.clock.Advance(time.Second)
 	wantRefused(t, fx.one, secret)
 	wantRefused(t, fx.one, secret)
+}
+
+// TestCookieIsForItsPerson is a copy of the session that names another person, which only who can write to
+// the store of copies could make.
+func TestCookieIsForItsPerson(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	secret := fx.issue(t)
+	forged, err := fx.sessions.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.UserID = "99999999-2222-4333-8444-555555555555"
+	fx.cache.Put(t.Context(), forged, fx.clock.Now())
+	if session, err := fx.one.Check(t.Context(), secret); err == nil && session.UserID != user {
+		t.Errorf("Check with a forged copy returned the session of %s", session.UserID)
+	}
+	fx.change(t, func(s *auth.Session) { s.UserID = forged.UserID }) // no use case does this
+	fx.clock.Advance(time.Second)
+	wantRefused(t, fx.one, secret)
+	if _, err := fx.one.Rotate(t.Context(), secret); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("Rotate for another person returned %v", err)
+	}
+}
+
+// TestCookieOfAnEarlierVersion is a cookie without a person, which an instance of an earlier version has
+// issued during an upgrade.
+func TestCookieOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	secret := auth.CookieSecret("old")
+	err := fx.cookies.Add(t.Context(), auth.SessionCookie{
+		Hash: auth.HashSecret(secret), SessionID: id, TrustLevel: auth.Unverified, IssuedAt: fx.clock.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGood(t, fx.one, secret, auth.Unverified)
+	next, err := fx.one.Rotate(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGood(t, fx.other, next, auth.Unverified)
+	if c, err := fx.cookies.Find(t.Context(), auth.HashSecret(next)); err != nil || c.UserID != user {
+		t.Errorf("the next cookie is for %q, %v", c.UserID, err)
+	}
 }
 
 func TestUseExtendsTheSession(t *testing.T) {

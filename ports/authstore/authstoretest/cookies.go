@@ -33,7 +33,7 @@ func runCookies(t *testing.T, open func(t *testing.T) Stores) {
 }
 
 func cookie(s auth.Session, n byte) auth.SessionCookie {
-	return auth.SessionCookie{Hash: auth.TokenHash{0xfe, 0, '\'', 31: n}, SessionID: s.ID, TrustLevel: auth.LimitedTrust, IssuedAt: s.CreatedAt}
+	return auth.SessionCookie{Hash: auth.TokenHash{0xfe, 0, '\'', 31: n}, SessionID: s.ID, UserID: s.UserID, TrustLevel: auth.LimitedTrust, IssuedAt: s.CreatedAt}
 }
 
 func cookieKeepsEveryField(t *testing.T, s Stores) {
@@ -65,7 +65,7 @@ func cookieReplaces(t *testing.T, s Stores) {
 	old, other := cookie(Living(0, 1), 1), cookie(Living(0, 2), 2)
 	recordtest.OK(t, s.Cookies.Add(t.Context(), old))
 	recordtest.OK(t, s.Cookies.Add(t.Context(), other))
-	next := auth.SessionCookie{Hash: auth.TokenHash{3}, SessionID: old.SessionID, TrustLevel: auth.FullTrust, IssuedAt: old.IssuedAt.Add(time.Hour)}
+	next := auth.SessionCookie{Hash: auth.TokenHash{3}, SessionID: old.SessionID, UserID: old.UserID, TrustLevel: auth.FullTrust, IssuedAt: old.IssuedAt.Add(time.Hour)}
 	recordtest.OK(t, s.Cookies.Replace(t.Context(), old.Hash, next))
 	recordtest.Equal(t, recordtest.Must(s.Cookies.Find(t.Context(), next.Hash))(t), next)
 	recordtest.Equal(t, recordtest.Must(s.Cookies.Find(t.Context(), other.Hash))(t), other)

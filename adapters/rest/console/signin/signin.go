@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -143,7 +144,7 @@ func (p *Pages) begin(v *site.Visit, r signin.Result) error {
 		}
 	}
 	v.RememberDevice(r.DeviceToken)
-	if err := v.BeginSession(r.SessionID, r.TrustLevel); err != nil {
+	if err := v.BeginSession(cookies.Begun{SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel}); err != nil {
 		return err
 	}
 	return v.Redirect(v.Next())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -75,8 +76,8 @@ func (s *Site) identify(v *Visit) error {
 }
 
 // BeginSession sets the cookie of a session that has just begun.
-func (v *Visit) BeginSession(id auth.SessionID, level auth.TrustLevel) error {
-	secret, err := v.site.ports.Cookies.Issue(v.UserContext(), id, level)
+func (v *Visit) BeginSession(begun cookies.Begun) error {
+	secret, err := v.site.ports.Cookies.Issue(v.UserContext(), begun)
 	if err != nil {
 		return err
 	}

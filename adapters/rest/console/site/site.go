@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -32,7 +33,7 @@ const (
 
 // Cookies are the sessions of browsers. *cookies.Service implements it and documents the errors.
 type Cookies interface {
-	Issue(ctx context.Context, id auth.SessionID, level auth.TrustLevel) (auth.CookieSecret, error)
+	Issue(ctx context.Context, of cookies.Begun) (auth.CookieSecret, error)
 	Check(ctx context.Context, secret auth.CookieSecret) (auth.Session, error)
 	Rotate(ctx context.Context, secret auth.CookieSecret) (auth.CookieSecret, error)
 	Token(ctx context.Context, session auth.Session) (string, error)
