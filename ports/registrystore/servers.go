@@ -45,7 +45,8 @@ type ServerWriter interface {
 	//   - if unique remote URLs are configured, no remote URL belongs to versions of two servers that
 	//     are not deleted (contract R-32). Save checks this only for a change that stores a document
 	//     or restores a deleted version, so that servers that shared a URL before the rule was turned
-	//     on can still be changed otherwise.
+	//     on can still be changed otherwise. Versions with an origin, which mirrors bring, are not
+	//     checked, and keep nobody from using their URLs.
 	Save(ctx context.Context, changes []Change) error
 	// CheckRemotes returns the fault.Conflict that Save would return now if it stored a document of
 	// the server with these remote URLs. It changes nothing.

@@ -192,7 +192,7 @@ func copyRelease(r registry.Release) registry.Release {
 func (s *Servers) checkGuarantees(before, after map[versionKey]storedVersion, changes []registrystore.Change) error {
 	for _, c := range changes {
 		mine := versionKey{c.Release.Name, c.Release.Version}
-		claims := s.uniqueURLs && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
+		claims := s.uniqueURLs && after[mine].Origin == (registry.Origin{}) && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
 		for key, other := range after {
 			if key == mine {
 				continue
@@ -217,7 +217,7 @@ func findConflict(mine, other storedVersion, claims bool) error {
 		}
 		return nil
 	}
-	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted {
+	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted || other.Origin != (registry.Origin{}) {
 		return nil
 	}
 	for _, url := range mine.remotes {

@@ -30,7 +30,7 @@ type claims struct {
 }
 
 // findClaims returns the claims of changes, by server. It must be called before the changes are
-// stored.
+// stored. What a mirror brings claims nothing.
 func (s *Servers) findClaims(ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change) (c claims, err error) {
 	if !s.uniqueURLs {
 		return c, nil
@@ -40,7 +40,7 @@ func (s *Servers) findClaims(ctx context.Context, tx bun.Tx, names []string, ser
 		for _, change := range servers[name] {
 			version := change.Release.Version.String()
 			switch {
-			case change.Release.Status == registry.StatusDeleted:
+			case change.Release.Status == registry.StatusDeleted, change.Release.Origin != registry.Origin{}:
 			case change.Document == nil:
 				same = append(same, version)
 			case len(change.Remotes) > 0:
@@ -190,27 +190,52 @@ func (s *Servers) claimPart(ctx context.Context, tx bun.Tx, part []claim) error 
 		wanted[c.url], urls[i] = c.name, c.url
 		args = append(args, c.url, c.name)
 	}
-	var owners []struct{ URL, Name string }
-	err := s.db.ScanInto(ctx, tx, &owners, "INSERT INTO remote_owners (url, name) "+rowsOf(len(part), 2)+
-		" ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING url, name", args...)
-	if err != nil {
+	statement := "INSERT INTO remote_owners (url, name) " + rowsOf(len(part), 2) +
+		" ON CONFLICT (url) DO UPDATE SET name = remote_owners.name RETURNING url, name"
+	var owners, users []owner
+	if err := s.db.ScanInto(ctx, tx, &owners, statement, args...); err != nil {
 		return err
+	}
+	if checkOwners(owners, wanted) != nil {
+		if err := s.releaseMirrored(ctx, tx, urls); err != nil {
+			return err
+		}
+		owners = nil
+		if err := s.db.ScanInto(ctx, tx, &owners, statement, args...); err != nil {
+			return err
+		}
 	}
 	if err := checkOwners(owners, wanted); err != nil {
 		return err
 	}
 	// An address that was stored while addresses did not have to be unique has no owner.
-	var users []struct{ URL, Name string }
-	err = s.db.ScanInto(ctx, tx, &users, `SELECT DISTINCT r.url, r.name FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
-		WHERE r.url IN (?) AND v.status <> 'deleted' ORDER BY r.url`, bun.List(urls))
+	err := s.db.ScanInto(ctx, tx, &users, `SELECT DISTINCT r.url, r.name FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+		WHERE r.url IN (?) AND `+usesAddress+` ORDER BY r.url`, bun.List(urls))
 	if err != nil {
 		return err
 	}
 	return checkOwners(users, wanted)
 }
 
+// usesAddress is the condition for versions that keep others from using their addresses: those of
+// mirrors do not (contract R-32).
+const usesAddress = "v.status <> 'deleted' AND v.origin IS NULL"
+
+// releaseMirrored takes addresses from mirrored servers: instances of former versions made those
+// owners too.
+func (s *Servers) releaseMirrored(ctx context.Context, tx bun.Tx, urls []string) error {
+	_, err := s.db.ExecStatement(ctx, tx, `UPDATE remotes SET claim = NULL WHERE claim IN (?) AND EXISTS (
+			SELECT 1 FROM versions AS v WHERE v.name = remotes.name AND v.version = remotes.version AND v.origin IS NOT NULL);
+		DELETE FROM remote_owners WHERE url IN (?) AND NOT EXISTS (
+			SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`, bun.List(urls), bun.List(urls))
+	return err
+}
+
+// owner is a server that has an address.
+type owner struct{ URL, Name string }
+
 // checkOwners returns fault.Conflict if an address belongs to another server than the wanted one.
-func checkOwners(owners []struct{ URL, Name string }, wanted map[string]string) error {
+func checkOwners(owners []owner, wanted map[string]string) error {
 	for _, o := range owners {
 		if wanted[o.URL] != o.Name {
 			return addressTaken(o.URL)
@@ -234,7 +259,7 @@ func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes 
 	}
 	var taken []string
 	err := s.db.ScanInto(ctx, tx, &taken, `SELECT r.url FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
-		WHERE r.url IN (?) AND r.name <> ? AND v.status <> 'deleted' ORDER BY r.url LIMIT 1`, bun.List(urls), name.String())
+		WHERE r.url IN (?) AND r.name <> ? AND `+usesAddress+` ORDER BY r.url LIMIT 1`, bun.List(urls), name.String())
 	if err != nil || len(taken) == 0 {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Config has the settings of the registry in a database.
 type Config struct {
-	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"true" desc:"a remote URL belongs to one server"`
+	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"false" desc:"a remote URL belongs to one of the servers that were published here"`
 }
 
 // Servers stores the versions of servers. It implements registrystore.ServerReader and

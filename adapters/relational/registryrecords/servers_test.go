@@ -174,6 +174,36 @@ func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 	}
 }
 
+// TestMirroredServersGiveAddressesUp publishes an address of a mirrored server that an instance of a
+// former version made the owner.
+func TestMirroredServersGiveAddressesUp(t *testing.T) {
+	const address = "https://one.example/mcp"
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
+			mirrored := publication(t, "com.example/mirrored", address)
+			mirrored.Release.Origin = registry.Origin{Mirror: "corp", URL: "https://registry.example", FetchedAt: epoch}
+			if err := saveLocked(t, db, servers, mirrored); err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range []string{
+				"INSERT INTO remote_owners (url, name) SELECT url, name FROM remotes", "UPDATE remotes SET claim = url",
+			} {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := publish(t, db, servers, "com.example/a", address); err != nil {
+				t.Errorf("a server that is published here: %v", err)
+			}
+			if err := publish(t, db, servers, "com.example/b", address); !fault.Is(err, fault.Conflict) {
+				t.Errorf("a second one: %v", err)
+			}
+		})
+	}
+}
+
 func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL) error {
 	t.Helper()
 	return saveLocked(t, db, s, publication(t, name, url))

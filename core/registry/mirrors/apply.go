@@ -51,8 +51,8 @@ func (r *run) advance(records int) {
 	r.options.observe(Progress{Read: r.summary.Records, Applied: r.applied})
 }
 
-// applyBatch takes over the servers of a batch in one transaction; in one for each, if two servers
-// conflict with each other or with others.
+// applyBatch takes over the servers of a batch in one transaction; in one for each, if the store
+// refuses a change of one of them.
 func (r *run) applyBatch(ctx context.Context, batch []pair) error {
 	var changed []server
 	records := 0
@@ -73,13 +73,13 @@ func (r *run) applyBatch(ctx context.Context, batch []pair) error {
 		return ctx.Err()
 	}
 	if !r.dryRun {
-		err := r.commit(ctx, changed, false)
+		err := r.commit(ctx, changed)
 		if !fault.Is(err, fault.Conflict) || errors.Is(err, errLeaseLost) {
 			return err
 		}
 	}
 	for i := range changed {
-		err := r.commit(ctx, changed[i:i+1], true)
+		err := r.commit(ctx, changed[i:i+1])
 		if fault.Is(err, fault.Conflict) && !errors.Is(err, errLeaseLost) {
 			r.report(Outcome{Refused, changed[i].name.String(), "", transfer.Reason(err)})
 			r.count(&changed[i].pair, changed[i].tracked)
@@ -103,12 +103,11 @@ func (r *run) count(p *pair, now []mirror.Tracked) {
 	}
 }
 
-// commit takes over servers in one transaction. A careful one refuses each version whose remote URL
-// belongs to another server; else such a version makes it return fault.Conflict.
-func (r *run) commit(ctx context.Context, servers []server, careful bool) error {
+// commit takes over servers in one transaction.
+func (r *run) commit(ctx context.Context, servers []server) error {
 	var c *committer
 	err := r.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
-		c = &committer{run: r, careful: careful, tracked: make([][]mirror.Tracked, len(servers))}
+		c = &committer{run: r, tracked: make([][]mirror.Tracked, len(servers))}
 		if !r.dryRun {
 			if err := r.lease.renew(ctx); err != nil {
 				return err
@@ -144,7 +143,6 @@ func (r *run) commit(ctx context.Context, servers []server, careful bool) error 
 type committer struct {
 	*run
 
-	careful  bool
 	outcomes []Outcome
 	tracked  [][]mirror.Tracked // what the mirror has of each server after it
 
@@ -198,12 +196,6 @@ func (c *committer) plan(ctx context.Context, s *server, l *registry.Lineage) ([
 	var steps []step
 	for i := range s.candidates {
 		v := &s.candidates[i]
-		if err := c.checkRemotes(ctx, v); fault.Is(err, fault.Conflict) {
-			c.refuse(&v.Tracked, err)
-			continue
-		} else if err != nil {
-			return nil, err
-		}
 		known, _ := s.known(v.Version)
 		next, err := c.planVersion(ctx, v, known, l)
 		if err != nil {
@@ -263,15 +255,6 @@ func (c *committer) planVersion(ctx context.Context, v *candidate, known mirror.
 
 // needsReview reports whether documents of the mirror wait for review.
 func (r *run) needsReview() bool { return r.config.Review && r.mirror.Review == mirror.Pending }
-
-// checkRemotes returns fault.Conflict if a careful commit may not list a version, because another
-// server has one of its remote URLs.
-func (c *committer) checkRemotes(ctx context.Context, v *candidate) error {
-	if !c.careful || !v.IsListed() {
-		return nil
-	}
-	return c.ports.Writer.CheckRemotes(ctx, v.Name, v.document.Remotes())
-}
 
 // refuse notes that a version stays as it is.
 func (c *committer) refuse(t *mirror.Tracked, err error) {

@@ -154,8 +154,7 @@ func (o Options) observe(p Progress) {
 }
 
 // Diff reads everything that the other registry of a mirror lists, and returns what Sync would do,
-// without doing it. It looks at each server alone, so it does not see that two new ones have the same
-// remote URL. The errors are those of Sync.
+// without doing it. The errors are those of Sync.
 func (o *Operator) Diff(ctx context.Context, name mirror.Name, options Options) (Summary, error) {
 	m, err := o.find(ctx, name)
 	if err != nil {

@@ -45,6 +45,7 @@ func RunMirrors(t *testing.T, open func(t *testing.T) MirrorStores) {
 		"servers become local":           adoptsServers,
 		"servers are deleted":            purgesServers,
 		"servers in one transaction":     savesManyServers,
+		"remote URLs of mirrored ones":   sharesRemoteURLs,
 		"a transaction that fails":       rollsMirrorsBack,
 		"a canceled context":             refusesCanceledMirrors,
 	}

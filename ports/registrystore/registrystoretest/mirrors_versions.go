@@ -223,13 +223,49 @@ func savesManyServers(t *testing.T, s MirrorStores) {
 	}
 	changes = changes[:2]
 	changes[0] = mirroredChange(t, "com.example/new", "1.0.0", 50)
-	changes[1] = mirroredChange(t, "com.example/taken", "1.0.0", 51)
-	changes[1].Remotes = []registry.RemoteURL{"https://com.example/x07/mcp"}
-	err = s.inServers(t, []string{"com.example/new", "com.example/taken"}, func(ctx context.Context) error { return s.Writer.Save(ctx, changes) })
+	changes[1] = mirroredChange(t, "com.example/x07", "1.0.0", 51)
+	err = s.inServers(t, []string{"com.example/new", "com.example/x07"}, func(ctx context.Context) error { return s.Writer.Save(ctx, changes) })
 	if !fault.Is(err, fault.Conflict) {
-		t.Errorf("a remote URL of another server returned %v, want fault.Conflict", err)
+		t.Errorf("a version that exists returned %v, want fault.Conflict", err)
 	}
 	if _, err := s.Reader.Latest(t.Context(), name(t, "com.example/new"), true); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the other server of the transaction is stored: %v", err)
 	}
+}
+
+// sharesRemoteURLs checks that versions of mirrors may have the remote URL of every other server, and
+// keep nobody from publishing it (contract R-32).
+func sharesRemoteURLs(t *testing.T, s MirrorStores) {
+	t.Helper()
+	mirrored := func(server string, n int) registrystore.Change {
+		c := mirroredChange(t, server, "1.0.0", n)
+		c.Remotes = []registry.RemoteURL{address}
+		return c
+	}
+	local := func(server string, n int) registrystore.Change { return published(latest(release(t, server, "1.0.0", n)), address) }
+	refuses := func(what, server string, c registrystore.Change) {
+		t.Helper()
+		err := s.inServers(t, []string{server}, func(ctx context.Context) error { return s.Writer.Save(ctx, []registrystore.Change{c}) })
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s: %v, want fault.Conflict", what, err)
+		}
+	}
+	s.save(t, "com.example/first", mirrored("com.example/first", 1))
+	owner := local("com.example/owner", 2)
+	s.save(t, "com.example/owner", owner)
+	s.save(t, "com.example/second", mirrored("com.example/second", 3))
+	refuses("another server that is published here", "com.example/other", local("com.example/other", 4))
+
+	hidden := mirrored("com.example/second", 3)
+	hidden.Document, hidden.Release.Status = nil, registry.StatusDeleted
+	s.save(t, "com.example/second", hidden)
+	hidden.Release.Status = registry.StatusActive
+	s.save(t, "com.example/second", hidden)
+
+	adopted := []registry.Name{name(t, "com.example/first")}
+	err := s.inServers(t, []string{"com.example/first"}, func(ctx context.Context) error { return s.Mirrored.Adopt(ctx, adopted) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses("a server that shares the URL since its mirror was removed", "com.example/owner", owner)
 }

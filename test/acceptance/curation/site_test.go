@@ -24,7 +24,7 @@ type site struct {
 // openSite starts the instances and signs the people in with full trust.
 func openSite(t *testing.T, e *fixture.Environment, environ ...string) *site {
 	t.Helper()
-	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
+	e.Environ = append(append(e.Environ, fixture.RegistrySettings()...), "REMOTE_URL_UNIQUE=true")
 	e.Environ = append(e.Environ, "REGISTRY_REVIEW=on", "NOTICE_LOG_FILE="+e.Dir+"/notices.jsonl")
 	e.Environ = append(e.Environ, environ...)
 	s := &site{e: e, one: e.Start(t), other: e.Start(t)}

@@ -141,6 +141,7 @@ func wantImported(t *testing.T, s *fixture.Service) {
 
 func TestTransferGoesOnPastBadRecords(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.Environ = append(e.Environ, "REMOTE_URL_UNIQUE=true")
 		s := e.Start(t)
 		record := func(doc map[string]any) string {
 			text, err := json.Marshal(map[string]any{"server": doc})

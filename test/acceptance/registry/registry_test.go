@@ -81,7 +81,7 @@ type registry struct {
 
 func openRegistry(t *testing.T, e *fixture.Environment, environ ...string) *registry {
 	t.Helper()
-	s := e.Start(t, append(fixture.RegistrySettings(), environ...)...)
+	s := e.Start(t, append(append(fixture.RegistrySettings(), "REMOTE_URL_UNIQUE=true"), environ...)...)
 	return &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *", "edit *")}
 }
 

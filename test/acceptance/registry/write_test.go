@@ -274,15 +274,39 @@ func checkRemotes(t *testing.T, r *registry) {
 	taken("thief", "1.0.0", address).WantStatus(t, http.StatusConflict)
 }
 
-// TestRemotesShared checks that two servers can have the same URL when the operator allows it.
+// TestRemotesShared checks that several servers may have one URL, as in the public registry, and what
+// happens to them when the operator makes URLs unique (contract R-32).
 func TestRemotesShared(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append(fixture.RegistrySettings(), "REMOTE_URL_UNIQUE=false")...)
-		r := &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *")}
-		for _, name := range []string{"com.example/a", "com.example/b"} {
-			doc := fixture.NewServerDocument(name, "1.0.0")
-			doc["remotes"] = []any{map[string]any{"type": "sse", "url": "https://mcp.example.com"}}
-			r.write(t, "POST", "/publish", doc)
+		const address = "https://mcp.example.com/shared"
+		s := e.Start(t, fixture.RegistrySettings()...)
+		r := &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *", "edit *")}
+		document := func(name, version string) map[string]any {
+			remotes := []any{map[string]any{"type": "sse", "url": address}}
+			return fixture.WithProperty(fixture.NewServerDocument(name, version), "remotes", remotes)
 		}
+		for _, name := range []string{"com.example/a", "com.example/b", "com.example/c"} {
+			r.write(t, "POST", "/publish", document(name, "1.0.0"))
+		}
+		r.setStatus(t, "com.example/c", "1.0.0", "deleted")
+		r.setStatus(t, "com.example/c", "1.0.0", "active")
+		r.setStatus(t, "com.example/c", "1.0.0", "deleted")
+		s.Stop()
+
+		r.s = e.Start(t, append(fixture.RegistrySettings(), "REMOTE_URL_UNIQUE=true")...)
+		r.setStatus(t, "com.example/a", "1.0.0", "deprecated")
+		r.setStatus(t, "com.example/a", "1.0.0", "active")
+		for _, refused := range []apiclient.Response{
+			r.send(t, "POST", "/publish", document("com.example/d", "1.0.0")),
+			r.send(t, "POST", "/publish", document("com.example/a", "2.0.0")),
+			r.send(t, "PUT", fixture.ServerPath("com.example/b", "1.0.0"), document("com.example/b", "1.0.0")),
+			r.send(t, "PATCH", fixture.ServerPath("com.example/c", "1.0.0")+"/status", map[string]string{"status": "active"}),
+		} {
+			wantFault(t, refused, http.StatusConflict, "remote URL", address)
+		}
+		r.write(t, "POST", "/publish", fixture.NewServerDocument("com.example/a", "2.0.0"))
+		r.write(t, "PUT", fixture.ServerPath("com.example/b", "1.0.0"), fixture.NewServerDocument("com.example/b", "1.0.0")) // gives it up
+		r.write(t, "POST", "/publish", document("com.example/a", "3.0.0"))
+		r.send(t, "POST", "/publish", document("com.example/b", "2.0.0")).WantStatus(t, http.StatusConflict)
 	})
 }
