@@ -242,7 +242,9 @@ func sharesRemoteURLs(t *testing.T, s MirrorStores) {
 		c.Remotes = []registry.RemoteURL{address}
 		return c
 	}
-	local := func(server string, n int) registrystore.Change { return published(latest(release(t, server, "1.0.0", n)), address) }
+	local := func(server string, n int) registrystore.Change {
+		return published(latest(release(t, server, "1.0.0", n)), address)
+	}
 	refuses := func(what, server string, c registrystore.Change) {
 		t.Helper()
 		err := s.inServers(t, []string{server}, func(ctx context.Context) error { return s.Writer.Save(ctx, []registrystore.Change{c}) })
