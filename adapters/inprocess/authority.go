@@ -49,6 +49,11 @@ func (a *Authority) RequireTrust(_ context.Context, c authority.Caller) error {
 	return requireTrust(c, a.level)
 }
 
+// RequireVerified returns an error if the trust level of the caller is below UNVERIFIED.
+func (a *Authority) RequireVerified(_ context.Context, c authority.Caller) error {
+	return requireTrust(c, auth.Unverified)
+}
+
 // RequireFullTrust returns an error if the trust level of the caller is below FULL_TRUST.
 func (a *Authority) RequireFullTrust(_ context.Context, c authority.Caller) error {
 	return requireTrust(c, auth.FullTrust)

@@ -84,6 +84,18 @@ func TestRequireTrust(t *testing.T) {
 	}
 }
 
+// TestRequireVerified checks that only HIGH_RISK, and what is no level, may not read what is not public.
+func TestRequireVerified(t *testing.T) {
+	a, _ := newAuthority(t)
+	for level, ok := range map[string]bool{
+		"FULL_TRUST": true, "LIMITED_TRUST": true, "UNVERIFIED": true, "HIGH_RISK": false, "": false, "ROOT": false,
+	} {
+		if err := a.RequireVerified(context.Background(), authority.Caller{TrustLevel: level}); ok != (err == nil) || err != nil && !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%q: %v", level, err)
+		}
+	}
+}
+
 func TestRecord(t *testing.T) {
 	a, log := newAuthority(t)
 	ctx, caller := context.Background(), authority.Caller{UserID: "anna", SessionID: "s", TrustLevel: "FULL_TRUST"}

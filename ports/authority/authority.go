@@ -58,6 +58,8 @@ type Authority interface {
 	// registry. The error asks for a step-up, with the challenge of RFC 9470 in the detail
 	// "challenge".
 	RequireTrust(ctx context.Context, c Caller) error
+	// RequireVerified is RequireTrust for reading what is not public, which needs UNVERIFIED.
+	RequireVerified(ctx context.Context, c Caller) error
 	// RequireFullTrust is RequireTrust for what always needs FULL_TRUST.
 	RequireFullTrust(ctx context.Context, c Caller) error
 	// Record writes an act to the audit log, in the transaction that the context carries, if any.

@@ -38,6 +38,8 @@ func (fakePeople) Identify(_ context.Context, token string) (authority.Caller, e
 
 func (fakePeople) RequireTrust(context.Context, authority.Caller) error { return nil }
 
+func (fakePeople) RequireVerified(context.Context, authority.Caller) error { return nil }
+
 func (fakePeople) RequireFullTrust(_ context.Context, c authority.Caller) error {
 	if c.TrustLevel != "FULL_TRUST" {
 		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")

@@ -200,6 +200,8 @@ func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) erro
 	return nil
 }
 
+func (l *fakeAuthority) RequireVerified(context.Context, authority.Caller) error { return nil }
+
 func (l *fakeAuthority) RequireFullTrust(ctx context.Context, c authority.Caller) error {
 	return l.RequireTrust(ctx, c)
 }

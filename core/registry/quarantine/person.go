@@ -126,8 +126,8 @@ type Page struct {
 
 // List returns a page of what is in quarantine among the names that the caller may review, ordered
 // by name, then version, both bytewise. It returns fault.Unauthenticated, fault.Forbidden for a
-// caller who may review nothing or has the token of a publisher, fault.Invalid with the name of the
-// parameter, fault.Unavailable when the database fails.
+// caller who may review nothing, has the token of a publisher or is below UNVERIFIED, fault.Invalid
+// with the name of the parameter, fault.Unavailable when the database fails.
 func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
 	act, err := s.identify(ctx, r, authority.Act{})
 	if err != nil {
@@ -139,6 +139,9 @@ func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
 	}
 	if len(patterns) == 0 {
 		return Page{}, fault.New(fault.Forbidden, "you have no review permission on this registry")
+	}
+	if err := s.ports.Authority.RequireVerified(ctx, act.Caller); err != nil {
+		return Page{}, err
 	}
 	limit, err := browse.ParseLimit(q.Limit)
 	if err != nil {

@@ -46,6 +46,8 @@ func (*fakePeople) Identify(_ context.Context, token string) (authority.Caller, 
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
 	case "publisher":
 		return authority.Caller{Publisher: &authority.Publisher{}}, nil
+	case "risky":
+		return authority.Caller{UserID: "ada", TrustLevel: "HIGH_RISK"}, nil
 	case "low":
 		return authority.Caller{UserID: "ada", TrustLevel: "UNVERIFIED"}, nil
 	}
@@ -53,6 +55,13 @@ func (*fakePeople) Identify(_ context.Context, token string) (authority.Caller, 
 }
 
 func (*fakePeople) RequireTrust(context.Context, authority.Caller) error { return nil }
+
+func (*fakePeople) RequireVerified(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel == "HIGH_RISK" {
+		return fault.New(fault.Forbidden, "verify first")
+	}
+	return nil
+}
 
 func (*fakePeople) RequireFullTrust(_ context.Context, c authority.Caller) error {
 	if c.TrustLevel != "FULL_TRUST" {
@@ -386,6 +395,9 @@ func TestList(t *testing.T) {
 		}
 	}
 	example := []string{serverA + " 1.0.0", serverB + " ", serverB + " 2.0.0"}
+	if _, err := f.service.List(t.Context(), quarantine.Request{Token: "risky"}, quarantine.Query{}); !fault.Is(err, fault.Forbidden) || err.Error() != "verify first" {
+		t.Errorf("the list at HIGH_RISK: %v, want it refused", err)
+	}
 	for token, want := range map[string][]string{"ada": example, "bea": example[1:], "many": all, "low": example} {
 		for _, limit := range []string{"", "1", "2", "7", "100"} {
 			if got := f.readPages(t, token, limit); !slices.Equal(got, want) {

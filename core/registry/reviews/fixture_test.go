@@ -27,8 +27,8 @@ var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 const serverName = "com.example/weather"
 
 // fixture is a registry with review in memory. ada and eve may publish and edit; bea and cem may
-// review. The token of a person is the name; "NAME low" is a session without trust, "ci" a publisher
-// by the policy of bea.
+// review. The token of a person is the name; "NAME low" is a session without trust, "NAME risky"
+// one at HIGH_RISK, "ci" a publisher by the policy of bea.
 type fixture struct {
 	publisher *publish.Publisher
 	operator  *reviews.Operator
@@ -162,12 +162,22 @@ func (p *people) Identify(_ context.Context, token string) (authority.Caller, er
 	if low {
 		caller.TrustLevel = "UNVERIFIED"
 	}
+	if name, risky := strings.CutSuffix(token, " risky"); risky {
+		caller.UserID, caller.TrustLevel = name, "HIGH_RISK"
+	}
 	return caller, nil
 }
 
 func (p *people) RequireTrust(_ context.Context, c authority.Caller) error {
 	if c.TrustLevel != "FULL_TRUST" {
 		return fault.New(fault.Forbidden, "step up first")
+	}
+	return nil
+}
+
+func (p *people) RequireVerified(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel == "HIGH_RISK" {
+		return fault.New(fault.Forbidden, "verify first")
 	}
 	return nil
 }

@@ -42,9 +42,10 @@ func (s *Service) Authorize(ctx context.Context, r Request) error {
 }
 
 // List returns a page of the reviews that the caller may decide or has submitted. It returns
-// fault.Invalid, with the name of the parameter, for a wrong parameter.
+// fault.Forbidden below UNVERIFIED, and fault.Invalid, with the name of the parameter, for a wrong
+// parameter.
 func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
-	caller, err := s.identifyPerson(ctx, r)
+	caller, err := s.identifyReader(ctx, r)
 	if err != nil {
 		return Page{}, err
 	}
@@ -57,10 +58,11 @@ func (s *Service) List(ctx context.Context, r Request, q Query) (Page, error) {
 	})
 }
 
-// Get returns a review. It returns fault.NotFound if there is none, and fault.Forbidden if the caller
-// may not review its server and has not submitted it, also not through an own policy.
+// Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is none,
+// and fault.Forbidden if the caller may not review its server and has not submitted it, also not
+// through an own policy.
 func (s *Service) Get(ctx context.Context, r Request, id review.ID) (review.Shown, error) {
-	caller, err := s.identifyPerson(ctx, r)
+	caller, err := s.identifyReader(ctx, r)
 	if err != nil {
 		return review.Shown{}, err
 	}
@@ -143,6 +145,16 @@ func (s *Service) identifyPerson(ctx context.Context, r Request) (authority.Call
 	}
 	caller.Address = r.Address
 	return caller, nil
+}
+
+// identifyReader returns the caller, who must be a person at UNVERIFIED or above: what waits is not
+// public.
+func (s *Service) identifyReader(ctx context.Context, r Request) (authority.Caller, error) {
+	caller, err := s.identifyPerson(ctx, r)
+	if err != nil {
+		return authority.Caller{}, err
+	}
+	return caller, s.ports.Authority.RequireVerified(ctx, caller)
 }
 
 // requireGrant returns fault.Forbidden unless the caller may review a server.

@@ -287,6 +287,14 @@ func TestVisible(t *testing.T) {
 			t.Errorf("an own review of %s: %v", token, err)
 		}
 	}
+	for _, token := range []string{"eve risky", "bea risky"} {
+		if p, err := fx.service.List(t.Context(), request(token), reviews.Query{}); !fault.Is(err, fault.Forbidden) || len(p.Reviews) > 0 {
+			t.Errorf("%s lists: %v, %v, want fault.Forbidden", token, p.Reviews, err)
+		}
+		if _, err := fx.service.Get(t.Context(), request(token), byPolicy.Pending); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s gets a review: %v, want fault.Forbidden", token, err)
+		}
+	}
 	if _, err := fx.service.List(t.Context(), request("ci"), reviews.Query{}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a publisher lists: %v, want fault.Forbidden", err)
 	}

@@ -32,6 +32,7 @@ func TestReview(t *testing.T) {
 		{"commands", checkCommands},
 		{"notices", checkNotices},
 		{"audit log", checkAudit},
+		{"high risk", checkHighRisk},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "REVIEW_PENDING_MAX=20")
@@ -39,6 +40,25 @@ func TestReview(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) { c.check(t, s) })
 		}
 	})
+}
+
+// checkHighRisk checks that a session at HIGH_RISK reads neither what waits nor why something is in
+// quarantine (contract C-12, C-20).
+func checkHighRisk(t *testing.T, s *site) {
+	id := s.submit(t, s.ada, titled("com.example/risky", "1.0.0", "title"))
+	dan := s.e.NewPerson(t, "dan@example.com", "review com.example/*")
+	dan.Login(t, s.one)
+	dan.Login(t, s.one)
+	apiclient.Call(t, "POST", s.one.API+"/auth/login", map[string]any{"email": dan.Email, "password": "wrong", "deviceInfo": dan.Device}).WantStatus(t, http.StatusUnauthorized)
+	if dan.Login(t, s.one); dan.TrustLevel != "HIGH_RISK" { // two sessions within a minute and a failure on an unknown device
+		t.Fatalf("the session is at %s", dan.TrustLevel)
+	}
+	for _, path := range []string{"reviews", "reviews/" + id, "quarantine"} {
+		a := s.send(t, dan, "GET", "/v0.1/x/dev.tollgate/"+path, nil).WantStatus(t, http.StatusForbidden)
+		if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, `error="insufficient_user_authentication"`) {
+			t.Errorf("%s: the challenge is %q", path, challenge)
+		}
+	}
 }
 
 func checkNewServer(t *testing.T, s *site) {
