@@ -2,12 +2,14 @@ package registryrecords_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 	"github.com/tollgate-dev/tollgate/test/await"
 )
@@ -77,5 +79,62 @@ func TestNotifications(t *testing.T) {
 		} else if statement[:20] == "INSERT INTO versions" {
 			await.Until(t, 10*time.Second, statement, func() bool { return changes.Hint() != before })
 		}
+	}
+}
+
+// TestLostChanges checks that a database that lost changes has another revision after as many others:
+// of versions, of removals and of views.
+func TestLostChanges(t *testing.T) {
+	const version = `INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+		VALUES ('com.example/a', '%s', 'active', '', %s, %[2]s, %[2]s, false, %[3]s)`
+	const view = "INSERT INTO registry_views (name, include, exclude, deprecated, access) VALUES ('%s', '*', '', 'show', 'public')"
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			now, document := "now()", `'\x7b7d'`
+			if name != relationaltest.PostgreSQL {
+				now, document = "(SELECT 1767323045678901 + count(*) FROM versions)", "x'7b7d'"
+			}
+			publish := func(n string) string { return fmt.Sprintf(version, n, now, document) }
+			changes, end := registryrecords.NewChanges(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
+			t.Cleanup(end)
+			execute := func(statements ...string) {
+				t.Helper()
+				for _, statement := range statements {
+					if err := db.Execute(t.Context(), statement); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			read := func() registrystore.Revision {
+				t.Helper()
+				r, err := changes.Revision(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			execute("INSERT INTO servers (name) VALUES ('com.example/a')", publish("0"),
+				"CREATE TABLE kept AS SELECT * FROM registry_changes")
+			for _, add := range []func(n string) []string{
+				func(n string) []string { return []string{publish(n)} },
+				func(n string) []string {
+					return []string{publish(n), "UPDATE versions SET status = 'deleted' WHERE version = '" + n + "'"}
+				},
+				func(n string) []string { return []string{fmt.Sprintf(view, n)} },
+			} {
+				execute(add("lost")...)
+				lost := read()
+				execute("DELETE FROM versions WHERE version = 'lost'", "DELETE FROM registry_views", "DELETE FROM registry_changes",
+					"INSERT INTO registry_changes SELECT * FROM kept")
+				execute(add("other")...)
+				other := read()
+				if lost == other || lost.Removals != 0 && lost.Removals == other.Removals {
+					t.Errorf("the revision after as many other changes is the same: %+v, %+v", lost, other)
+				}
+				execute("DELETE FROM versions WHERE version = 'other'", "DELETE FROM registry_views", "DELETE FROM registry_changes",
+					"INSERT INTO registry_changes SELECT * FROM kept")
+			}
+		})
 	}
 }
