@@ -24,7 +24,6 @@ var keptReads = map[string]int{
 	serverPath(1, "latest"):       http.StatusOK,
 	serverPath(2, "1.0.0"):        http.StatusOK,
 	serversPath + versionsPath(3): http.StatusOK,
-	serverPath(99, "latest"):      http.StatusNotFound,
 	"/v0/servers?limit=2&search=": http.StatusOK, // the same as another one
 }
 
@@ -104,6 +103,9 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 			importServers(t, address, 0, 10)
 			await.Until(t, patience, "the import is seen", func() bool { status, _ := s.read(serverPath(1, "latest")); return status == http.StatusOK })
 			s.readAll("before", false)
+			if status, _ := s.read(serverPath(99, "latest")); status != http.StatusNotFound {
+				t.Errorf("an unknown server has status %d", status)
+			}
 			importServers(t, address, 10, 12) // some responses are made again, some are not
 			await.Until(t, patience, "the second import is seen", func() bool { status, _ := s.read(serverPath(11, "latest")); return status == http.StatusOK })
 			failOnError(t, c.away(on))
@@ -150,6 +152,9 @@ func (s *service) readAll(what string, stale bool) {
 // checkAway checks what operators and writers see while the database is away.
 func (s *service) checkAway() {
 	s.t.Helper()
+	if status, _ := s.read(serverPath(99, "latest")); status != http.StatusServiceUnavailable {
+		s.t.Errorf("a server that was unknown before has status %d", status)
+	}
 	if status, _ := s.read(serverPath(5, "latest")); status != http.StatusServiceUnavailable {
 		s.t.Errorf("a read that was not answered before has status %d", status)
 	}

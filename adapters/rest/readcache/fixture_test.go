@@ -25,6 +25,7 @@ type store struct {
 	forgotten bool // Removals are not complete
 	failure   error
 	frozen    bool // no call is answered
+	large     bool // answers cannot be kept
 	checks    int
 	reads     map[string]int // by key
 	during    func()         // called while an answer is made
@@ -104,7 +105,7 @@ const (
 func (s *store) read(_ context.Context, key string) (answer, error) {
 	s.mu.Lock()
 	s.reads[key]++
-	n, failure, during := s.revision.Changes, s.failure, s.during
+	n, failure, during, large := s.revision.Changes, s.failure, s.during, s.large
 	s.mu.Unlock()
 	if during != nil {
 		during()
@@ -114,7 +115,7 @@ func (s *store) read(_ context.Context, key string) (answer, error) {
 		return answer{}, failure
 	case key == missingKey:
 		return answer{}, fault.New(fault.NotFound, "server not found")
-	case key == streamKey:
+	case key == streamKey || large:
 		return answer{Rest: new(int)}, nil
 	case key == panicKey:
 		panic(key)

@@ -74,7 +74,9 @@ type entry struct {
 	body     *responsebody.Shared
 	missing  error
 	revision registrystore.Revision
+	torn     bool // something may have changed while it was made: it is only sent while the database is away
 	made     time.Time
+	end      uint64       // place of the end of its making among the reads of the revision
 	position uint64       // of the removals that the answer has
 	used     atomic.Int64 // when it was last sent, Unix seconds
 }
@@ -125,7 +127,7 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 	if err != nil {
 		return c.staleAnswer(key, err)
 	}
-	if e, ok := c.entries.GetIfPresent(key); ok && e.revision == s.revision {
+	if e, ok := c.entries.GetIfPresent(key); ok && e.isCurrent(s) {
 		e.noteUse(s.read)
 		c.metrics.hits.Inc()
 		return Answer[R]{Body: e.body}, e.missing
@@ -138,6 +140,9 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 	return a, err
 }
 
+// isCurrent reports whether the answer shows the revision of a state.
+func (e *entry) isCurrent(s *state) bool { return !e.torn && e.revision == s.revision }
+
 // noteUse stores the time of a use. It writes at most once a second, because many cores read it.
 func (e *entry) noteUse(at time.Time) {
 	if now := at.Unix(); e.used.Load() != now {
@@ -148,6 +153,8 @@ func (e *entry) noteUse(at time.Time) {
 // flight is the making of an answer that several requests wait for.
 type flight[R any] struct {
 	revision registrystore.Revision // known when it began
+	read     time.Time              // of the revision
+	begin    uint64                 // place among the reads of the revision
 	done     chan struct{}
 	answer   Answer[R]
 	err      error
@@ -162,8 +169,12 @@ func (c *Cache[K, R]) makeAnswer(ctx context.Context, key K, s *state) (Answer[R
 	c.mu.Lock()
 	f, others := c.flights[key]
 	if others = others && f.revision == s.revision; !others {
+		if kept, ok := c.entries.GetEntryQuietly(key); ok && kept.Value.isCurrent(s) { // made meanwhile
+			c.mu.Unlock()
+			return Answer[R]{Body: kept.Value.body}, kept.Value.missing
+		}
 		key = c.keys.Clone(key)
-		f = &flight[R]{revision: s.revision, done: make(chan struct{}), err: errInterrupted}
+		f = &flight[R]{revision: s.revision, read: s.read, begin: c.reads.Add(1), done: make(chan struct{}), err: errInterrupted}
 		c.flights[key] = f
 	}
 	c.mu.Unlock()
@@ -182,14 +193,16 @@ func (c *Cache[K, R]) makeAnswer(ctx context.Context, key K, s *state) (Answer[R
 	return f.answer, f.err
 }
 
-// makeKept makes an answer and keeps it, if nothing changed while it was made.
+// makeKept makes an answer and keeps it.
 func (c *Cache[K, R]) makeKept(ctx context.Context, key K, f *flight[R]) {
+	var made *entry
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.flights[key] == f {
 			delete(c.flights, key)
 		}
+		c.keep(key, made, f)
 		close(f.done)
 	}()
 	_, position, _ := c.changes.Removals(math.MaxUint64)
@@ -199,18 +212,32 @@ func (c *Cache[K, R]) makeKept(ctx context.Context, key K, f *flight[R]) {
 	if err != nil && !missing || err == nil && answer.Body == nil {
 		return
 	}
-	// Without this, a later request could get a kept answer that is older than this one.
-	s, err := c.readState(ctx)
-	if err != nil || s.revision != f.revision {
-		return
-	}
-	e := &entry{body: answer.Body, revision: s.revision, made: s.read, position: position}
+	made = &entry{body: answer.Body, revision: f.revision, torn: true, made: f.read, position: position}
 	if missing {
-		e.missing = f.err
+		made.missing = f.err
 	}
-	e.noteUse(s.read)
-	c.entries.Set(key, e)
-	if c.keys.Usual(key) {
-		c.noteUsual(key)
+	// Without this, a later request could get a kept answer that is older than this one.
+	if s, err := c.readState(ctx); err == nil && s.revision == f.revision {
+		made.torn, made.made = false, s.read
+	}
+	made.noteUse(made.made)
+}
+
+// keep keeps the answer of a flight in place of an older one. While the database is away, a client
+// must not get an answer that is older than one that was sent before, so no answer is kept if it is
+// unknown which of two is the older one, or if the newer one cannot be kept. The caller holds mu.
+func (c *Cache[K, R]) keep(key K, made *entry, f *flight[R]) {
+	switch before, kept := c.entries.GetEntryQuietly(key); {
+	case made == nil && f.err != nil: // nothing was sent
+	case kept && before.Value.end > f.begin:
+		c.entries.Invalidate(key)
+	case made != nil:
+		made.end = c.reads.Add(1)
+		c.entries.Set(key, made)
+		if c.keys.Usual(key) && len(c.usual) < maxUsual {
+			c.usual[key] = struct{}{}
+		}
+	default:
+		c.entries.Invalidate(key) // the answer is too large to be kept
 	}
 }

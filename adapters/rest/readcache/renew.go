@@ -12,15 +12,6 @@ const (
 	maxRound = 64               // answers that one round renews
 )
 
-// noteUsual adds a key to those whose answers are renewed.
-func (c *Cache[K, R]) noteUsual(key K) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.usual) < maxUsual {
-		c.usual[key] = struct{}{}
-	}
-}
-
 // usualKeys returns the keys whose answers are renewed.
 func (c *Cache[K, R]) usualKeys() []K {
 	c.mu.Lock()
@@ -71,7 +62,7 @@ func (c *Cache[K, R]) renewUsual(ctx context.Context) {
 		switch {
 		case !ok || !e.Value.isUsed(c.clock.Now()):
 			c.forgetUsual(key)
-		case e.Value.revision != s.revision && renewed < maxRound && ctx.Err() == nil:
+		case !e.Value.isCurrent(s) && renewed < maxRound && ctx.Err() == nil:
 			used := e.Value.used.Load()
 			if err := c.renew(ctx, key, s); err != nil {
 				return

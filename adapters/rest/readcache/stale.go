@@ -6,10 +6,11 @@ import (
 )
 
 // staleAnswer returns the kept answer of a key while the database is away because of cause, or the
-// cause if there is none that may be sent.
+// cause if there is none that may be sent. It sends nothing that says that there is nothing to read:
+// a server may have been published since.
 func (c *Cache[K, R]) staleAnswer(key K, cause error) (Answer[R], error) {
 	e, ok := c.entries.GetIfPresent(key)
-	if !ok {
+	if !ok || e.missing != nil {
 		return Answer[R]{}, cause
 	}
 	now := c.clock.Now()
@@ -19,12 +20,12 @@ func (c *Cache[K, R]) staleAnswer(key K, cause error) (Answer[R], error) {
 	}
 	e.noteUse(now)
 	c.metrics.stale.Inc()
-	return Answer[R]{Body: e.body, Stale: true, Age: max(age, 0)}, e.missing
+	return Answer[R]{Body: e.body, Stale: true, Age: max(age, 0)}, nil
 }
 
 // lastCurrent returns when an answer was last known to be current.
 func (c *Cache[K, R]) lastCurrent(e *entry) time.Time {
-	if s := c.state.Load(); s != nil && s.revision == e.revision && s.read.After(e.made) {
+	if s := c.state.Load(); s != nil && e.isCurrent(s) && s.read.After(e.made) {
 		return s.read
 	}
 	return e.made

@@ -3,6 +3,7 @@ package readcache_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +29,9 @@ func TestKeptAnswersWhileTheDatabaseIsAway(t *testing.T) {
 	at.Advance(500 * time.Millisecond)
 	s.change(true)
 	text(t, c, "b")
-	_, _ = c.Get(t.Context(), missingKey)
+	if _, err := c.Get(t.Context(), missingKey); !fault.Is(err, fault.NotFound) {
+		t.Errorf("what is missing: %v", err)
+	}
 	if c.IsStale() {
 		t.Error("it is stale before the database is away")
 	}
@@ -40,8 +43,8 @@ func TestKeptAnswersWhileTheDatabaseIsAway(t *testing.T) {
 	if body, age := stale(t, c, "a"); body != `"a" 0` || age != time.Minute+500*time.Millisecond {
 		t.Errorf("an answer from before the last change: %s, %v", body, age)
 	}
-	if a, err := c.Get(t.Context(), missingKey); !a.Stale || !fault.Is(err, fault.NotFound) {
-		t.Errorf("what was missing: %+v, %v", a, err)
+	if _, err := c.Get(t.Context(), missingKey); !errors.Is(err, errAway) {
+		t.Errorf("what was missing: %v", err)
 	}
 	if _, err := c.Get(t.Context(), "new"); !errors.Is(err, errAway) {
 		t.Errorf("a read that was not kept: %v", err)
@@ -70,6 +73,68 @@ func TestStaleAnswersCanBeTurnedOff(t *testing.T) {
 	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestStaleAnswersDoNotGoBack checks that an answer is not sent while the database is away if a newer
+// one for the same key may have been sent before (contract R-20).
+func TestStaleAnswersDoNotGoBack(t *testing.T) {
+	t.Run("changed while it was made", func(t *testing.T) {
+		s, c := start(t, usual, newClock())
+		text(t, c, "a")
+		s.change(true)
+		s.during = firstOnly(func() { s.change(true) })
+		text(t, c, "a")
+		s.change(true)
+		s.set(func(s *store) { s.failure = errAway })
+		if body, _ := stale(t, c, "a"); body != `"a" 1` {
+			t.Errorf("the answer is %s", body)
+		}
+	})
+	t.Run("lost while it was made", func(t *testing.T) {
+		at := newClock()
+		s, c := start(t, usual, at)
+		s.change(true)
+		s.during = firstOnly(func() { s.set(func(s *store) { s.failure = errAway }) })
+		text(t, c, "a")
+		s.set(func(s *store) { s.failure, s.hint = nil, s.hint+1 }) // a standby without the change that the answer shows
+		at.Advance(time.Second)
+		text(t, c, "a")
+		if n := s.countReads("a"); n != 2 {
+			t.Errorf("an answer that was not checked counts as current: it was made %d times", n)
+		}
+	})
+	t.Run("too large to be kept", func(t *testing.T) {
+		s, c := start(t, usual, newClock())
+		text(t, c, "a")
+		s.change(true)
+		s.set(func(s *store) { s.large = true })
+		if a, err := c.Get(t.Context(), "a"); err != nil || a.Rest == nil {
+			t.Fatalf("a large answer: %+v, %v", a, err)
+		}
+		s.set(func(s *store) { s.failure = errAway })
+		if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
+			t.Errorf("the error is %v", err)
+		}
+	})
+	t.Run("made at the same time", func(t *testing.T) {
+		s, c := start(t, usual, newClock())
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		s.during = firstOnly(func() {
+			close(begun)
+			<-goOn
+		})
+		var first sync.WaitGroup
+		first.Go(func() { text(t, c, "a") })
+		<-begun
+		s.change(true)
+		text(t, c, "a")
+		close(goOn)
+		first.Wait()
+		s.set(func(s *store) { s.failure, s.hint = errAway, s.hint+1 })
+		if a, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
+			t.Errorf("it is unknown which is older: %s, %v", a.Body.Bytes(), err)
+		}
+	})
 }
 
 // TestRemovedServersAreNotStale deletes a version, and the database goes away before any answer is
