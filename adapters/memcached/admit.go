@@ -118,7 +118,8 @@ func (a *admission) refused(ctx context.Context) (map[string]bool, error) {
 			a.results[i].Verdict = look.take(h, now, 0)
 		}
 	}
-	return over, nil
+	_, err = a.client.store(ctx, states, now, a.deadline) // those that are cut
+	return over, err
 }
 
 // giveBackIfRefused gives the hits back that were admitted, if another one of the call was not.
@@ -207,8 +208,38 @@ type admitState struct {
 	hit     *counter.Hit
 	sliding ratelimit.Sliding
 	full    int64
+	mark    uint32 // of the stored value; 0 if there is none
 	cas     uint64 // of the stored value; 0 if there is none
 	changed bool
+}
+
+// bucket returns the token bucket of a hit.
+func bucket(h *counter.Hit) ratelimit.Bucket {
+	return ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}
+}
+
+// bucketMark identifies the limit and the burst under which the state of a token bucket was stored (FNV-1a).
+// It is never 0, which a state of a version without marks has.
+func bucketMark(h *counter.Hit) uint32 {
+	mark := uint32(2166136261)
+	for _, n := range [...]uint64{h.Limit, h.Burst} {
+		for ; n > 0; n >>= 8 {
+			mark = (mark ^ uint32(n&0xff)) * 16777619 //nolint:gosec // a byte
+		}
+		mark *= 16777619
+	}
+	return max(mark, 1)
+}
+
+// cutBucket empties a token bucket that is more than empty since its limit or burst was changed. Without a
+// change the clock of this process is behind that of the instance which stored the state.
+func (s *admitState) cutBucket(now time.Time) {
+	if s.hit.Algorithm != ratelimit.TokenBucket || s.mark == 0 || s.mark == bucketMark(s.hit) {
+		return
+	}
+	if cut := bucket(s.hit).Cut(s.full, now); cut < s.full {
+		s.full, s.changed = cut, true
+	}
 }
 
 // take decides about hits and changes the state.
@@ -217,7 +248,7 @@ func (s *admitState) take(h *counter.Hit, now time.Time, hits int64) (v ratelimi
 	if h.Algorithm == ratelimit.SlidingWindow {
 		s.sliding, v = ratelimit.SlidingLimit{Limit: h.Limit, Window: h.Window}.Take(s.sliding, now, hits)
 	} else {
-		s.full, v = ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.Take(s.full, now, hits)
+		s.full, v = bucket(h).Take(s.full, now, hits)
 	}
 	if hits == 0 || !v.Admitted {
 		*s = before // also if only time has passed
@@ -227,7 +258,7 @@ func (s *admitState) take(h *counter.Hit, now time.Time, hits int64) (v ratelimi
 	return v
 }
 
-// key returns the key of the value, and the value and how long it is kept.
+// key returns the key of the value.
 func (s *admitState) key() string {
 	if s.hit.Algorithm == ratelimit.SlidingWindow {
 		return windowKey(s.hit.Key, s.sliding.Window)
@@ -235,13 +266,14 @@ func (s *admitState) key() string {
 	return s.hit.Key
 }
 
-func (s *admitState) value(now time.Time) (value uint64, life time.Duration) {
+// command returns the command that stores the state.
+func (s *admitState) command(now time.Time) setCommand {
 	if s.hit.Algorithm == ratelimit.SlidingWindow {
 		end := time.UnixMicro((s.sliding.Window + 2) * s.hit.Window.Microseconds())
-		return s.sliding.Current, end.Sub(now) + ratelimit.ClockSkew
+		return setCommand{key: s.key(), value: s.sliding.Current, cas: s.cas, life: end.Sub(now) + ratelimit.ClockSkew}
 	}
-	until := ratelimit.Bucket{Limit: s.hit.Limit, Window: s.hit.Window, Burst: s.hit.Burst}.FullAt(s.full)
-	return uint64(s.full), until.Sub(now) + ratelimit.ClockSkew //nolint:gosec // a time
+	life := bucket(s.hit).FullAt(s.full).Sub(now) + ratelimit.ClockSkew
+	return setCommand{key: s.key(), value: uint64(s.full), cas: s.cas, mark: bucketMark(s.hit), life: life} //nolint:gosec // a time
 }
 
 // windowKey returns the key of the count of one window. It is longer than counter.MaxKey, but not than
@@ -263,7 +295,7 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 		s := &admitState{hit: h}
 		states[h.Key] = s
 		if h.Algorithm == ratelimit.TokenBucket {
-			keys, into = append(keys, h.Key), append(into, func(r response) { s.full, s.cas = int64(r.count), r.cas }) //nolint:gosec // a time
+			keys, into = append(keys, h.Key), append(into, func(r response) { s.full, s.cas, s.mark = int64(r.count), r.cas, r.mark }) //nolint:gosec // a time
 			continue
 		}
 		s.sliding.Window = now.UnixMicro() / h.Window.Microseconds()
@@ -279,6 +311,10 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 			return nil, storeUnavailable(r.err)
 		}
 		into[i](r)
+	}
+	now = time.Now()
+	for _, s := range states {
+		s.cutBucket(now)
 	}
 	return states, nil
 }
@@ -296,8 +332,7 @@ func (c *Client) store(ctx context.Context, states map[string]*admitState, now t
 		}
 	}
 	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte {
-		value, life := changed[i].value(now)
-		return appendSet(out, setCommand{keys[i], value, changed[i].cas, life}, now)
+		return appendSet(out, changed[i].command(now), now)
 	}, deadline)
 	if err != nil {
 		return nil, err

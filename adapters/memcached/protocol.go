@@ -34,6 +34,7 @@ const pingCommand = "mn\r\n"
 type response struct {
 	count  uint64
 	cas    uint64 // of the value, if the command asked for it
+	mark   uint32 // the client flags of the value, if the command asked for them
 	found  bool
 	stored bool  // the value was stored
 	err    error // the error that memcached replied
@@ -84,17 +85,18 @@ func appendSubtract(out []byte, key string, n uint64) []byte {
 	return append(out, " v\r\n"...)
 }
 
-// appendGetCAS appends the command that reads a value, and what identifies this state of it.
+// appendGetCAS appends the command that reads a value, what identifies this state of it, and its mark.
 func appendGetCAS(out []byte, key string) []byte {
 	out = append(out, "mg "...)
 	out = append(out, key...)
-	return append(out, " v c\r\n"...)
+	return append(out, " v c f\r\n"...)
 }
 
 // setCommand stores a value in place of the state of it that cas identifies; 0 creates it.
 type setCommand struct {
 	key        string
 	value, cas uint64
+	mark       uint32
 	life       time.Duration
 }
 
@@ -114,6 +116,10 @@ func appendSet(out []byte, c setCommand, now time.Time) []byte {
 	} else {
 		out = append(out, " C"...)
 		out = strconv.AppendUint(out, c.cas, 10)
+	}
+	if c.mark != 0 {
+		out = append(out, " F"...)
+		out = strconv.AppendUint(out, uint64(c.mark), 10)
 	}
 	if c.life < maxLife { // else it never expires: the time would not fit in 32 bits
 		out = append(out, " T"...)
@@ -145,10 +151,9 @@ func readResponse(r *bufio.Reader) (response, error) {
 	switch string(code) {
 	case "VA":
 		size, flags, _ := bytes.Cut(rest, []byte(" "))
-		cas, _ := bytes.CutPrefix(flags, []byte("c"))
-		id, _ := parseCount(cas) // 0 for a command that did not ask for it
+		id, mark := parseFlags(flags) // before the line is overwritten
 		a, err := readValue(r, size)
-		a.cas = id
+		a.cas, a.mark = id, mark
 		return a, err
 	case "EN", "NF", "EX", "NS":
 		return response{}, nil
@@ -161,6 +166,20 @@ func readResponse(r *bufio.Reader) (response, error) {
 	default:
 		return response{}, errInvalidResponse
 	}
+}
+
+// parseFlags returns the cas and the mark of a value; 0 for what the command did not ask for.
+func parseFlags(flags []byte) (cas uint64, mark uint32) {
+	for flag := range bytes.FieldsSeq(flags) {
+		n, _ := parseCount(flag[1:]) // 0 for an invalid one
+		switch flag[0] {
+		case 'c':
+			cas = n
+		case 'f':
+			mark = uint32(n) //nolint:gosec // memcached has 32 bits
+		}
+	}
+	return cas, mark
 }
 
 // parseError returns the error for an error line of memcached.

@@ -92,7 +92,8 @@ type admitState struct {
 	full    int64
 }
 
-// decide returns the state of a counter after a hit, and the verdict. It changes nothing.
+// decide returns the state of a counter after a hit, and the verdict. It changes nothing but a token bucket
+// whose limit or burst was changed.
 func (s *shard) decide(d digest, h *counter.Hit, now time.Time) (admitState, ratelimit.Verdict) {
 	var st admitState
 	c := s.findLiveCell(d, now.UnixNano())
@@ -104,10 +105,12 @@ func (s *shard) decide(d digest, h *counter.Hit, now time.Time) (admitState, rat
 		st.sliding, v = ratelimit.SlidingLimit{Limit: h.Limit, Window: h.Window}.Take(st.sliding, now, h.Addend)
 		return st, v
 	}
+	b := ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}
 	if c != nil {
+		c.cutBucket(b, now)
 		st.full = int64(c.countOf()) //nolint:gosec // a time
 	}
-	st.full, v = ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.Take(st.full, now, h.Addend)
+	st.full, v = b.Take(st.full, now, h.Addend)
 	return st, v
 }
 
@@ -150,19 +153,32 @@ func (c *cell) sliding() ratelimit.Sliding {
 	return ratelimit.Sliding{Window: int64(uint32(c.more)), Current: c.countOf(), Earlier: c.more >> 32} //nolint:gosec // the lower half
 }
 
+// bucketMark identifies the limit and the burst under which the state of a token bucket was stored.
+func bucketMark(b ratelimit.Bucket) uint64 { return b.Limit<<32 ^ b.Burst }
+
+// cutBucket empties a token bucket that is more than empty since its limit or burst was changed. Without a
+// change it never is, but the time of a call may be older than that of the call before.
+func (c *cell) cutBucket(b ratelimit.Bucket, now time.Time) {
+	if mark := bucketMark(b); c.more != mark {
+		c.state = uint64(b.Cut(int64(c.countOf()), now)) //nolint:gosec // times
+		c.more = mark
+	}
+}
+
 // storeBucket stores when a token bucket is full. The expiry of a cell never changes, so a bucket that is
 // used for long gets a new cell from time to time.
 func (s *shard) storeBucket(d digest, h *counter.Hit, now time.Time, full int64) {
 	at := now.UnixNano()
 	c := s.findLiveCell(d, at)
-	until := ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}.FullAt(full).UnixNano()
+	b := ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}
+	until := b.FullAt(full).UnixNano()
 	if c == nil && until <= at {
 		return
 	}
 	if c == nil || c.expires < until {
 		c = s.createCell(d, h, at, until+min(int64(h.Window), math.MaxInt64-until))
 	}
-	c.state = uint64(full) //nolint:gosec // a time
+	c.state, c.more = uint64(full), bucketMark(b) //nolint:gosec // a time
 }
 
 func validateAdmission(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {

@@ -20,7 +20,7 @@ type digest struct{ lo, hi uint64 }
 type cell struct {
 	key     digest
 	state   uint64 // the count and overLimitBit; for a token bucket the time at which it is full
-	more    uint64 // of a sliding window, the earlier count and the number of the window, 32 bits each
+	more    uint64 // of a sliding window, the earlier count and the number of the window, 32 bits each; of a bucket its mark
 	expires int64  // nanoseconds since the epoch
 }
 

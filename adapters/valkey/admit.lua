@@ -1,13 +1,15 @@
 -- Decides about hits of all algorithms, by the clock of the server. Each hit has a key and six arguments:
 -- algorithm (0 fixed window, 1 sliding window, 2 token bucket), addend, limit, window in microseconds,
 -- burst, and time to live of a fixed window in milliseconds. The last argument is the mode: 0 decides
--- about each hit by itself, 1 counts nothing within its limit if any hit is refused, 2 stores nothing.
+-- about each hit by itself, 1 counts nothing within its limit if any hit is refused, 2 counts nothing.
 -- It returns three numbers for each hit: for a fixed window the count; else 1 if it is admitted or 0,
 -- the hits that fit then, and the microseconds until the reset.
 --
 -- A sliding window is stored as its number, its count and the earlier one; a token bucket as the time at
--- which it is full, in microseconds since 2023-11-14, rounded up to 1/64, so that the numbers of Lua are
--- exact enough.
+-- which it is full, in microseconds since 2023-11-14. Each hit delays it by a time that is rounded up to 1/64,
+-- which the numbers of Lua hold exactly until May 2028; after that they hold 1/32 until 2032, and 1/16 until
+-- 2041. A bucket that is more than empty, because its limit or its burst was changed, is cut to empty when it
+-- is read.
 local mode = tonumber(ARGV[#ARGV])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -21,7 +23,19 @@ local function until_covered(hits, room, length)
   return length - math.floor(room * length / hits)
 end
 
-local function read(key, kind, length)
+local function delay(hits, limit, length) return math.ceil(hits * length / limit * 64) / 64 end
+
+local function store_bucket(key, full, exists)
+  local life = math.min(math.ceil((full - (now - epoch)) / 1000), 9e15)
+  if life > 0 then
+    redis.call('SET', key, string.format('%.6f', full), 'PX', string.format('%.0f', life))
+  elseif exists then
+    redis.call('DEL', key)
+  end
+  return life > 0
+end
+
+local function read(key, kind, length, limit, burst)
   if states[key] then return states[key] end
   local state
   local text = redis.call('GET', key)
@@ -38,13 +52,15 @@ local function read(key, kind, length)
     end
     state = {window = window, current = current, earlier = earlier, exists = text}
   else
+    local empty = now - epoch + delay(burst, limit, length)
     state = {full = math.max(tonumber(text or '0') or 0, now - epoch), exists = text}
+    if state.full > empty then
+      state.full, state.exists = empty, store_bucket(key, empty, text)
+    end
   end
   states[key] = state
   return state
 end
-
-local function delay(hits, limit, length) return math.ceil(hits * length / limit * 64) / 64 end
 
 local function bucket_room(full, limit, length, burst)
   local free = delay(burst, limit, length) - (full - (now - epoch))
@@ -100,15 +116,7 @@ local function store(key, state, kind, addend, length, ttl, value)
     redis.call('SET', key, string.format('%.0f:%.0f:%.0f', state.window, value, state.earlier), 'PX', string.format('%.0f', life))
     state.exists = true
   else
-    state.full = value
-    local life = math.min(math.ceil((value - (now - epoch)) / 1000), 9e15)
-    if life > 0 then
-      redis.call('SET', key, string.format('%.6f', value), 'PX', string.format('%.0f', life))
-      state.exists = true
-    elseif state.exists then
-      redis.call('DEL', key)
-      state.exists = nil
-    end
+    state.full, state.exists = value, store_bucket(key, value, state.exists)
   end
 end
 
@@ -120,7 +128,7 @@ end
 if mode > 0 then
   for i, key in ipairs(KEYS) do
     local kind, addend, limit, length, burst = arguments(i)
-    local state = read(key, kind, length)
+    local state = read(key, kind, length, limit, burst)
     sums[key] = (sums[key] or 0) + addend
     if kind == 0 then
       if math.max(state.count + sums[key], 0) > limit then refused[key], any = true, true end
@@ -137,7 +145,7 @@ end
 local flat = {}
 for i, key in ipairs(KEYS) do
   local kind, addend, limit, length, burst, ttl = arguments(i)
-  local state = read(key, kind, length)
+  local state = read(key, kind, length, limit, burst)
   local result = results[i]
   if not result then
     if mode == 2 or (any and not (refused[key] and kind == 0)) then addend = 0 end

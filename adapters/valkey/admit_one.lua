@@ -39,13 +39,16 @@ end
 local at, burst = now - 1700000000000000, tonumber(ARGV[5])
 local function delay(hits) return ceil(hits * length / limit * 64) / 64 end
 local full, capacity = max(tonumber(text or '0') or 0, at), delay(burst)
-local admitted, reset = 1, nil
+local admitted, reset, changed = 1, nil, full > at + capacity
+if changed then full = at + capacity end -- the limit or the burst was changed
 if addend > burst then
   admitted, reset = 0, length
 elseif addend > 0 and full - at + delay(addend) > capacity then
   admitted, reset = 0, full - at + delay(addend) - capacity
 elseif addend ~= 0 then
-  full = addend > 0 and full + delay(addend) or max(full - delay(-addend), at)
+  full, changed = addend > 0 and full + delay(addend) or max(full - delay(-addend), at), true
+end
+if changed then
   local life = min(ceil((full - at) / 1000), 9e15)
   if life > 0 then
     redis.call('SET', key, string.format('%.6f', full), 'PX', string.format('%.0f', life))

@@ -156,6 +156,18 @@ func (b Bucket) Tick() time.Duration {
 	return time.Second
 }
 
+// Cut returns a state at a time as that of this bucket: at most empty. A state that was written under
+// another limit or burst may be beyond that, and would lock the bucket for longer than it takes to fill. It is
+// for a change of these only: by a time before that of the call that wrote the state, hits would come back.
+func (b Bucket) Cut(full int64, now time.Time) int64 {
+	tick := b.Tick()
+	at := now.UnixNano() / int64(tick)
+	if full <= at {
+		return full
+	}
+	return min(full, at+b.delay(b.Burst, tick))
+}
+
 // Take returns the verdict about hits at a time, and the state after it: the time at which the bucket is
 // full, in ticks since the epoch, zero for a bucket that is full. Each hit delays it by Window / Limit,
 // rounded up to a tick. Negative hits are given back.
@@ -168,13 +180,13 @@ func (b Bucket) Take(full int64, now time.Time, hits int64) (after int64, v Verd
 	case hits <= 0:
 		full = max(full-delay, at)
 	case uint64(hits) > b.Burst: // it never fits
-		return full, Verdict{Remaining: b.room(full-at, tick), Reset: b.Window}
+		return full, Verdict{Remaining: b.room(capacity-(full-at), tick), Reset: b.Window}
 	case full-at+delay > capacity:
-		return full, Verdict{Remaining: b.room(full-at, tick), Reset: ticks(full-at+delay-capacity, tick)}
+		return full, Verdict{Remaining: b.room(capacity-(full-at), tick), Reset: ticks(full-at+delay-capacity, tick)}
 	default:
 		full += delay
 	}
-	return full, Verdict{Admitted: true, Remaining: b.room(full-at, tick), Reset: ticks(full-at, tick)}
+	return full, Verdict{Admitted: true, Remaining: b.room(capacity-(full-at), tick), Reset: ticks(full-at, tick)}
 }
 
 // FullAt returns the time of a state. It is at most in the year 2262.
@@ -200,9 +212,8 @@ func delayIn(hits uint64, window time.Duration, limit uint64, tick time.Duration
 	return int64(min(quotient, maxDelay)) //nolint:gosec // it fits
 }
 
-// room returns how many hits fit into a bucket that is full after some ticks.
-func (b Bucket) room(untilFull int64, tick time.Duration) uint64 {
-	free := b.delay(b.Burst, tick) - untilFull
+// room returns how many hits fit into a bucket that some ticks are free of.
+func (b Bucket) room(free int64, tick time.Duration) uint64 {
 	if free <= 0 {
 		return 0
 	}

@@ -204,16 +204,78 @@ func TestTokenBucket(t *testing.T) {
 			}
 			full = after
 		}
-		for i, first := range admitted {
-			sum := new(big.Rat)
-			for _, a := range admitted[i:] {
-				sum.Add(sum, new(big.Rat).SetUint64(a.hits))
-				allowed := big.NewRat(int64(a.at.Sub(first.at)), int64(b.Window))
-				allowed.Mul(allowed, new(big.Rat).SetUint64(b.Limit)).Add(allowed, new(big.Rat).SetUint64(b.Burst))
-				if sum.Cmp(allowed) > 0 {
-					t.Fatalf("%v hits within %v, want at most %v", sum, a.at.Sub(first.at), allowed)
+		checkBucketBound(t, b, admitted, 0)
+	})
+}
+
+// checkBucketBound checks that at most burst + rate × t hits were admitted in any interval of a length t.
+// more is added to each interval.
+func checkBucketBound(t *rapid.T, b Bucket, admitted []admission, more time.Duration) {
+	for i, first := range admitted {
+		sum := new(big.Rat)
+		for _, a := range admitted[i:] {
+			sum.Add(sum, new(big.Rat).SetUint64(a.hits))
+			allowed := big.NewRat(int64(a.at.Sub(first.at)+more), int64(b.Window))
+			allowed.Mul(allowed, new(big.Rat).SetUint64(b.Limit)).Add(allowed, new(big.Rat).SetUint64(b.Burst))
+			if sum.Cmp(allowed) > 0 {
+				t.Fatalf("%v hits within %v, want at most %v", sum, a.at.Sub(first.at), allowed)
+			}
+		}
+	}
+}
+
+// TestTokenBucketOfGreatRates: above a billion hits a second, where a nanosecond has room for several, a bucket
+// admits at most the hits of one nanosecond more.
+func TestTokenBucketOfGreatRates(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := Bucket{
+			Limit: rapid.Uint64Range(1_000_000_000, MaxHits).Draw(t, "limit"), Window: time.Second, Burst: rapid.Uint64Range(1, 60).Draw(t, "burst"),
+		}
+		now := time.Unix(1_800_000_000, 0)
+		var full int64
+		var admitted []admission
+		for range rapid.IntRange(1, 80).Draw(t, "calls") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, 3).Draw(t, "step")))
+			n := rapid.Int64Range(1, int64(b.Burst)).Draw(t, "hits")
+			var v Verdict
+			if full, v = b.Take(full, now, n); v.Admitted {
+				admitted = append(admitted, admission{now, uint64(n)})
+			}
+		}
+		checkBucketBound(t, b, admitted, time.Nanosecond)
+	})
+}
+
+// TestChangedBucket changes the limit and the burst of a bucket that is in use. After each change it is empty
+// at most, so that a hit fits after the time of one, and the bound of the changed bucket holds.
+func TestChangedBucket(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		window, now := drawUnit(t), time.Unix(1_800_000_000, 0)
+		var full int64
+		for range rapid.IntRange(2, 6).Draw(t, "changes") {
+			b := Bucket{Limit: rapid.Uint64Range(1, 1000).Draw(t, "limit"), Window: window, Burst: rapid.Uint64Range(1, 60).Draw(t, "burst")}
+			full = b.Cut(full, now)
+			if b.Cut(full, now) != full {
+				t.Fatal("a bucket that was cut is cut again")
+			}
+			if _, v := b.Take(full, now, 1); v.Reset > b.Window/time.Duration(b.Limit)+time.Nanosecond && !v.Admitted {
+				t.Fatalf("after a change to %+v one hit fits in %v", b, v.Reset)
+			}
+			var admitted []admission
+			for range rapid.IntRange(0, 20).Draw(t, "calls") {
+				now = now.Add(drawStep(t, window))
+				n := rapid.Int64Range(1, int64(b.Burst)).Draw(t, "hits")
+				if b.Cut(full, now) != full {
+					t.Fatal("a bucket that was not changed is cut")
+				}
+				var v Verdict
+				if full, v = b.Take(full, now, n); v.Admitted {
+					admitted = append(admitted, admission{now, uint64(n)})
 				}
 			}
+			checkBucketBound(t, b, admitted, 0)
 		}
 	})
 }

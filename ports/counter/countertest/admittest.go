@@ -37,6 +37,7 @@ func RunAdmitter(t *testing.T, open func(t *testing.T) Subject) {
 		"forgets a window after the next":        forgetsWindows,
 		"fills a bucket as its rate says":        fillsBucket,
 		"keeps buckets that are used for long":   keepsUsedBuckets,
+		"empties a bucket that was changed":      emptiesChangedBucket,
 		"keeps hits over the turn of the window": keepsOverTurn,
 		"keeps its bounds with many callers":     keepsBounds,
 	} {
@@ -382,4 +383,56 @@ func keepsUsedBuckets(t *testing.T, s admission) {
 		s.Advance(time.Second)
 		wantVerdicts(t, "each second", s.admit(t, h), "yes 0")
 	}
+}
+
+// emptiesChangedBucket requires that a bucket whose limit or burst is raised or lowered is empty at most, so
+// that it fills as its new rate says, however long it would have taken before. Admit and AdmitAll both do
+// that.
+func emptiesChangedBucket(t *testing.T, s admission) {
+	const step = 10 * time.Millisecond // of the raised rate
+	for name, decide := range map[string]func(context.Context, []counter.Hit, []counter.Admitted) error{
+		"Admit": s.admitter.Admit, "AdmitAll": s.admitter.AdmitAll,
+	} {
+		ask := func(h counter.Hit) ratelimit.Verdict {
+			t.Helper()
+			results := make([]counter.Admitted, 1)
+			if err := decide(t.Context(), []counter.Hit{h}, results); err != nil {
+				t.Fatal(err)
+			}
+			return results[0].Verdict
+		}
+		slow := bucket(s.Key("changed-"+name), 60, 60) // one a year: its hits would be there for 60 years
+		if v := ask(slow); !v.Admitted {
+			t.Fatalf("%s: the first hits: %+v", name, v)
+		}
+		raised := slow
+		raised.Addend, raised.Limit, raised.Burst = 1, uint64(slow.Window/step), 100
+		v := ask(raised)
+		if !v.Admitted && v.Reset > step {
+			t.Errorf("%s: after the limit was raised the reset is %v", name, v.Reset)
+		}
+		for !v.Admitted { // at the latest after the time that the verdict says
+			s.wait(v.Reset)
+			v = ask(raised)
+		}
+		if v.Remaining >= raised.Burst-1 {
+			t.Errorf("%s: the raised bucket was full at once: %+v", name, v)
+		}
+		many := slow
+		many.Key, many.Addend, many.Burst = s.Key("lowered-"+name), 60, 60
+		ask(many)
+		many.Addend, many.Burst = 1, 2
+		if v := ask(many); v.Admitted || v.Remaining != 0 || v.Reset > many.Window {
+			t.Errorf("%s: after the burst was lowered from 60 to 2: %+v", name, v)
+		}
+	}
+}
+
+// wait lets a time pass by the clock of the store.
+func (s admission) wait(d time.Duration) {
+	if s.Advance != nil {
+		s.Advance(d)
+		return
+	}
+	time.Sleep(d)
 }
