@@ -7,6 +7,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 )
 
@@ -23,8 +24,8 @@ type OverLimit struct {
 
 // verdict says that a counter is over a limit until a time.
 type verdict struct {
-	limit uint32
-	until int64 // nanoseconds since the epoch
+	requests, burst uint32
+	until           int64 // nanoseconds since the epoch
 }
 
 // NewOverLimit returns an empty cache of about cfg.OverLimitBytes bytes, at least one.
@@ -43,15 +44,15 @@ func NewOverLimit(c clock.Clock, cfg Config) (*OverLimit, error) {
 }
 
 // Over implements [counter.OverLimitCache].
-func (o *OverLimit) Over(key string, limit uint32, now time.Time) (left time.Duration, over bool) {
+func (o *OverLimit) Over(key string, limit ratelimit.Limit, now time.Time) (left time.Duration, over bool) {
 	v, ok := o.verdicts.GetIfPresent(key)
 	left = time.Duration(v.until - now.UnixNano())
-	return left, ok && limit <= v.limit && left > 0
+	return left, ok && limit.RequestsPerUnit <= v.requests && limit.Burst <= v.burst && left > 0
 }
 
 // Note implements [counter.OverLimitCache].
-func (o *OverLimit) Note(key string, limit uint32, until time.Time) {
-	o.verdicts.Set(strings.Clone(key), verdict{limit, until.UnixNano()})
+func (o *OverLimit) Note(key string, limit ratelimit.Limit, until time.Time) {
+	o.verdicts.Set(strings.Clone(key), verdict{limit.RequestsPerUnit, limit.Burst, until.UnixNano()})
 }
 
 // Forget implements [counter.OverLimitCache].

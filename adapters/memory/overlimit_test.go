@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 )
@@ -29,6 +30,11 @@ func TestOverLimitContract(t *testing.T) {
 	})
 }
 
+// requests is a limit of a fixed window.
+func requests(n uint32) ratelimit.Limit {
+	return ratelimit.Limit{RequestsPerUnit: n, Unit: ratelimit.Hour}
+}
+
 // TestOverLimitStaysWithinItsBytes checks the size of the cache after ten times as many keys as it
 // can hold, for short and long keys.
 func TestOverLimitStaysWithinItsBytes(t *testing.T) {
@@ -39,7 +45,7 @@ func TestOverLimitStaysWithinItsBytes(t *testing.T) {
 		o := newOverLimit(t, c, bytes)
 		notes := 10 * bytes / (200 + length)
 		for i := range notes {
-			o.Note(newLongKey(i, length), 10, c.Now().Add(time.Hour))
+			o.Note(newLongKey(i, length), requests(10), c.Now().Add(time.Hour))
 		}
 		grown := measureHeap() - before
 		t.Logf("keys of %d bytes: %d bytes for a bound of %d", length, grown, bytes)
@@ -48,7 +54,7 @@ func TestOverLimitStaysWithinItsBytes(t *testing.T) {
 		}
 		held := 0
 		for i := range notes {
-			if _, over := o.Over(newLongKey(i, length), 10, c.Now()); over {
+			if _, over := o.Over(newLongKey(i, length), requests(10), c.Now()); over {
 				held++
 			}
 		}
@@ -81,14 +87,14 @@ func TestOverLimitRemovesExpiredKeys(t *testing.T) {
 	for window := range 5 {
 		for i := range 2000 {
 			key := fmt.Sprint(window, "/", i)
-			o.Note(key, 1, c.Now().Add(time.Minute))
+			o.Note(key, requests(1), c.Now().Add(time.Minute))
 			for range 5 {
-				o.Over(key, 1, c.Now())
+				o.Over(key, requests(1), c.Now())
 			}
 		}
 		held := 0
 		for i := range 2000 {
-			if _, over := o.Over(fmt.Sprint(window, "/", i), 1, c.Now()); over {
+			if _, over := o.Over(fmt.Sprint(window, "/", i), requests(1), c.Now()); over {
 				held++
 			}
 		}
@@ -102,9 +108,9 @@ func TestOverLimitRemovesExpiredKeys(t *testing.T) {
 func TestOverLimitReadAllocatesNothing(t *testing.T) {
 	c := newManual()
 	o := newOverLimit(t, c, 1<<20)
-	o.Note("k", 1, c.Now().Add(time.Hour))
+	o.Note("k", requests(1), c.Now().Add(time.Hour))
 	now := c.Now()
-	if n := testing.AllocsPerRun(1000, func() { o.Over("k", 1, now); o.Over("missing", 1, now) }); n >= 1 {
+	if n := testing.AllocsPerRun(1000, func() { o.Over("k", requests(1), now); o.Over("missing", requests(1), now) }); n >= 1 {
 		t.Errorf("reading makes %v allocations, want 0", n)
 	}
 }
@@ -115,13 +121,13 @@ func BenchmarkOverLimit(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := time.Now()
-	o.Note("hot", 1, now.Add(time.Hour))
+	o.Note("hot", requests(1), now.Add(time.Hour))
 	for name, key := range map[string]string{"one hot key": "hot", "a key that is not there": "missing"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
-					o.Over(key, 1, now)
+					o.Over(key, requests(1), now)
 				}
 			})
 		})

@@ -20,7 +20,7 @@ func (d *Decider) skipKnownOver(w *work) {
 	known := 0
 	for i := range w.targets {
 		if t := &w.targets[i]; t.kind == limited && (!t.admits || t.addend == 1) {
-			t.left, t.knownOver = d.ports.OverLimit.Over(w.hits[t.hit].Key, t.limit.RequestsPerUnit, w.now)
+			t.left, t.knownOver = d.ports.OverLimit.Over(w.hits[t.hit].Key, t.limit, w.now)
 			if t.knownOver {
 				known++
 			}
@@ -69,6 +69,12 @@ func (d *Decider) updateOverLimitCache(w *work) {
 	if d.ports.OverLimit == nil {
 		return
 	}
+	// Under contract L-10 the store decides about all hits of a counter together: the verdict about a later
+	// one does not say that it does not fit alone.
+	var earlier map[string]bool
+	if d.config.StopWhenOver && len(w.hits) > 1 && w.anyHitOver() {
+		earlier = make(map[string]bool, len(w.hits))
+	}
 	for i := range w.targets {
 		t := &w.targets[i]
 		if t.kind != limited || t.knownOver {
@@ -78,11 +84,14 @@ func (d *Decider) updateOverLimitCache(w *work) {
 		case t.givesBack:
 			d.ports.OverLimit.Forget(h.Key)
 		case t.admits:
-			if v := &w.admitted[t.hit].Verdict; !v.Admitted && t.addend == 1 && !w.countNothing {
-				d.ports.OverLimit.Note(h.Key, t.limit.RequestsPerUnit, w.now.Add(v.Reset))
+			if v := &w.admitted[t.hit].Verdict; !v.Admitted && t.addend == 1 && !w.countNothing && !earlier[h.Key] {
+				d.ports.OverLimit.Note(h.Key, t.limit, w.now.Add(v.Reset))
 			}
 		case w.after[t.hit] > h.Limit && !w.countNothing:
-			d.ports.OverLimit.Note(h.Key, t.limit.RequestsPerUnit, t.window.End())
+			d.ports.OverLimit.Note(h.Key, t.limit, t.window.End())
+		}
+		if earlier != nil {
+			earlier[w.hits[t.hit].Key] = true
 		}
 	}
 }

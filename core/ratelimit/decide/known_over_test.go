@@ -39,6 +39,14 @@ func (s *countingStore) AddUnlessOver(ctx context.Context, hits []counter.Hit, a
 	return s.Store.AddUnlessOver(ctx, hits, after)
 }
 
+func (s *countingStore) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	s.calls++
+	if s.fails {
+		return errAway
+	}
+	return s.Store.AdmitAll(ctx, hits, results)
+}
+
 func (s *countingStore) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
 	s.calls++
 	if s.fails {
@@ -330,4 +338,53 @@ func BenchmarkKnownOver(bm *testing.B) {
 	for bm.Loop() {
 		r.mustDecide(bm, request)
 	}
+}
+
+// TestRefusedTogetherIsNotKnownOver: under contract L-10 two descriptors of one counter are refused together
+// although each fits alone. The cache must not take that for a counter that is over its limit.
+func TestRefusedTogetherIsNotKnownOver(t *testing.T) {
+	for _, l := range []*ruleset.Limit{by("sliding_window", 0), by("token_bucket", 1)} {
+		l.Requests.Count = 1
+		shared := keyRule("path", l)
+		shared.Value, shared.ShareThreshold = text("/reports/*"), true
+		r := newCachedFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, shared)
+		d := r.mustDecide(t, newRequest("path=/reports/1", "path=/reports/2"))
+		if d.Code != over {
+			t.Errorf("%s: two hits are within a limit of one: %+v", l.Algorithm.Value, d)
+		}
+		checkCodes(t, r.mustDecide(t, newRequest("path=/reports/1")), ok, ok)
+		checkCodes(t, r.mustDecide(t, newRequest("path=/reports/1")), over, over)
+		r.expectCalls(t, 0, func() { // a single hit that does not fit is known
+			checkCodes(t, r.mustDecide(t, newRequest("path=/reports/2")), over, over)
+		})
+	}
+}
+
+// TestARaisedBucketCountsAtOnce raises the burst, and the rate, of a bucket that is known to be empty.
+func TestARaisedBucketCountsAtOnce(t *testing.T) {
+	bucket := func(limit, burst uint32) *ruleset.Set {
+		l := by("token_bucket", burst)
+		l.Requests.Count = limit
+		set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: []rule{keyRule("k", l)}}}, ruleset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	loaded := &reloadedRules{bucket(1, 1)}
+	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = loaded })
+	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
+	checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over)
+	loaded.set = bucket(1, 100)
+	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
+	loaded.set = bucket(1, 1)
+	checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over)
+	loaded.set = bucket(60, 1)
+	d := r.mustDecide(t, newRequest("k=v"))
+	checkCodes(t, d, over, over)
+	if d.Statuses[0].UntilReset != time.Second {
+		t.Errorf("one hit a second fits after %v", d.Statuses[0].UntilReset)
+	}
+	r.clock.Advance(time.Second)
+	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
 }

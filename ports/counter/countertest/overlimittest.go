@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -24,6 +25,7 @@ func RunOverLimitCache(t *testing.T, open func(*testing.T) OverLimitSubject) {
 	for name, test := range map[string]func(*testing.T, OverLimitSubject){
 		"nothing is over at first":                  isEmptyAtFirst,
 		"a verdict is for its limit and lower ones": answersForItsLimit,
+		"a verdict is for its burst and less":       answersForItsBurst,
 		"the last verdict counts":                   keepsLastNote,
 		"a verdict ends with its window":            endsWithItsWindow,
 		"a window that has ended":                   ignoresEndedWindow,
@@ -50,6 +52,21 @@ func answersForItsLimit(t *testing.T, s OverLimitSubject) {
 	s.want(t, "zero", 1, false)
 	s.note("greatest", 1<<32-1, time.Minute)
 	s.want(t, "greatest", 1<<32-1, true)
+}
+
+// answersForItsBurst: a token bucket of which the rate or the burst was raised is not known to be over.
+func answersForItsBurst(t *testing.T, s OverLimitSubject) {
+	limit := func(requests, burst uint32) ratelimit.Limit {
+		return ratelimit.Limit{RequestsPerUnit: requests, Unit: ratelimit.Day, Algorithm: ratelimit.TokenBucket, Burst: burst}
+	}
+	s.Cache.Note("k", limit(10, 5), s.Now().Add(time.Minute))
+	for l, want := range map[ratelimit.Limit]bool{
+		limit(10, 5): true, limit(9, 5): true, limit(10, 1): true, limit(11, 5): false, limit(10, 6): false, limit(9, 6): false,
+	} {
+		if _, over := s.Cache.Over("k", l, s.Now()); over != want {
+			t.Errorf("%+v is over: %v, want %v", l, over, want)
+		}
+	}
 }
 
 func keepsLastNote(t *testing.T, s OverLimitSubject) {
@@ -107,11 +124,11 @@ func notesInParallel(t *testing.T, s OverLimitSubject) {
 		all.Go(func() {
 			own := fmt.Sprint("own", caller)
 			for i := range 500 {
-				s.Cache.Note("shared", uint32(i%7), now.Add(time.Minute)) //nolint:gosec // below seven
-				if _, over := s.Cache.Over("shared", 7, now); over {
+				s.Cache.Note("shared", requests(uint32(i%7)), now.Add(time.Minute)) //nolint:gosec // below seven
+				if _, over := s.Cache.Over("shared", requests(7), now); over {
 					t.Error("a verdict for a lower limit holds for a greater one")
 				}
-				s.Cache.Note(own, 1, now.Add(time.Minute))
+				s.Cache.Note(own, requests(1), now.Add(time.Minute))
 				s.Cache.Forget("shared")
 			}
 		})
@@ -124,14 +141,19 @@ func notesInParallel(t *testing.T, s OverLimitSubject) {
 	s.want(t, "shared", 0, false)
 }
 
+// requests is a limit of a fixed window.
+func requests(n uint32) ratelimit.Limit {
+	return ratelimit.Limit{RequestsPerUnit: n, Unit: ratelimit.Hour}
+}
+
 func (s OverLimitSubject) note(key string, limit uint32, lasts time.Duration) {
 	memory := []byte(key)
-	s.Cache.Note(string(memory), limit, s.Now().Add(lasts))
+	s.Cache.Note(string(memory), requests(limit), s.Now().Add(lasts))
 }
 
 func (s OverLimitSubject) want(t *testing.T, key string, limit uint32, want bool) {
 	t.Helper()
-	if left, got := s.Cache.Over(key, limit, s.Now()); got != want || got && left <= 0 {
+	if left, got := s.Cache.Over(key, requests(limit), s.Now()); got != want || got && left <= 0 {
 		t.Errorf("%s is over %d: %v, want %v", key, limit, got, want)
 	}
 }
