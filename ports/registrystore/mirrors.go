@@ -2,10 +2,14 @@ package registrystore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 )
+
+// MaxSkew is how far the clocks of two instances that read for mirrors may differ.
+const MaxSkew = time.Minute
 
 // Mirrors stores the mirrors of other registries. Its methods join the transaction that the context
 // carries. A change is visible to the next call on every instance. Times are kept in UTC with
@@ -23,8 +27,9 @@ type Mirrors interface {
 	SaveState(ctx context.Context, name mirror.Name, holder string, s mirror.State) error
 	// Lease makes the holder the only one that reads the other registry until a time, and reports
 	// whether it could: it cannot while another holder's time has not passed. The holder itself gets
-	// the new time. Of parallel calls of several holders, one succeeds. It returns fault.NotFound if
-	// there is no such mirror.
+	// the new time. A holder whose time is later than the new one by more than MaxSkew is none any
+	// more: its clock was ahead. Of parallel calls of several holders, one succeeds. It returns
+	// fault.NotFound if there is no such mirror.
 	Lease(ctx context.Context, name mirror.Name, l Lease) (bool, error)
 	// Release ends the lease of the holder, if it has it.
 	Release(ctx context.Context, name mirror.Name, holder string) error

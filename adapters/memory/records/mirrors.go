@@ -102,7 +102,7 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 		if !found {
 			return errNoMirror()
 		}
-		if ok = m.lease.Holder == l.Holder || !m.lease.Until.After(l.Now); ok {
+		if ok = m.lease.Holder == l.Holder || !m.lease.Until.After(l.Now) || m.lease.Until.After(l.Until.Add(registrystore.MaxSkew)); ok {
 			m.lease = l
 			t.registry.mirrors[name] = m
 		}

@@ -142,8 +142,9 @@ func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string
 func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.Lease) (ok bool, err error) {
 	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx, `UPDATE mirrors SET lease_holder = ?, lease_until = ?
-			WHERE name = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)`,
-			l.Holder, database.NewInstant(l.Until), string(name), l.Holder, database.NewInstant(l.Now))
+			WHERE name = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ? OR lease_until > ?)`,
+			l.Holder, database.NewInstant(l.Until), string(name), l.Holder, database.NewInstant(l.Now),
+			database.NewInstant(l.Until.Add(registrystore.MaxSkew)))
 		if ok = n == 1; err != nil || ok {
 			return err
 		}

@@ -15,6 +15,9 @@ const (
 	fullEvery = 24 * time.Hour
 	// firstRetry is the time after the first failure; it doubles, up to the interval of the mirror.
 	firstRetry = time.Minute
+	// maxSkew is how far the clocks of two instances may differ. A time of a state that is further in
+	// the future was written by a clock that was wrong.
+	maxSkew = time.Minute
 	// maxReason is the greatest length of State.Reason in bytes.
 	maxReason = 500
 )
@@ -51,10 +54,18 @@ func (s State) Health() Health {
 	return OK
 }
 
+// IsDue reports whether the next read is due. One that is further away than the interval is due too:
+// the clock was ahead when it was planned.
+func (m *Mirror) IsDue(now time.Time) bool {
+	return !m.State.NextAt.After(now) || m.State.NextAt.After(now.Add(m.Interval+maxSkew))
+}
+
 // Since returns since when the next read asks for changes; zero if it must compare everything, as it
-// must at first and once a day.
+// must at first, once a day, and if the clock was ahead at the last success: changes since then may
+// have earlier times.
 func (s State) Since(now time.Time) time.Time {
-	if s.LastFull.IsZero() || now.Sub(s.LastFull) >= fullEvery {
+	latest := now.Add(maxSkew)
+	if s.LastFull.IsZero() || now.Sub(s.LastFull) >= fullEvery || s.LastFull.After(latest) || s.LastSuccess.After(latest) {
 		return time.Time{}
 	}
 	return s.LastSuccess.Add(-overlap)

@@ -45,9 +45,25 @@ func TestSince(t *testing.T) {
 		{s, 24*time.Hour - 1, epoch.Add(55 * time.Minute)},
 		{s, 24 * time.Hour, time.Time{}},
 		{s, 100 * time.Hour, time.Time{}},
+		{s, 59*time.Minute + 30*time.Second, epoch.Add(55 * time.Minute)}, // the clock of another instance
+		{s, 58 * time.Minute, time.Time{}},                                // a clock that was ahead
+		{State{LastFull: epoch, LastSuccess: epoch.Add(-time.Hour)}, -time.Hour, time.Time{}},
 	} {
 		if got := c.state.Since(epoch.Add(c.after)); !got.Equal(c.want) {
 			t.Errorf("%s after the comparison, a read of %+v asks since %s, want %s", c.after, c.state, got, c.want)
+		}
+	}
+}
+
+// TestIsDue checks that a read that a clock planned too far ahead is due (contract C-62).
+func TestIsDue(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[time.Duration]bool{
+		-time.Second: true, 0: true, time.Second: false, time.Hour: false, time.Hour + time.Minute: false, time.Hour + time.Minute + 1: true, 48 * time.Hour: true,
+	} {
+		m := Mirror{Interval: time.Hour, State: State{NextAt: epoch.Add(next)}}
+		if got := m.IsDue(epoch); got != want {
+			t.Errorf("a read in %s is due: %t, want %t", next, got, want)
 		}
 	}
 }

@@ -264,6 +264,21 @@ func TestOneReadsAtATime(t *testing.T) {
 	}
 }
 
+// TestClockThatWasAhead reads once with a clock that is two days ahead, and then with the right one.
+func TestClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, false, mirror.Draft{})
+	fx.upstream.entries = active("com.example/a")
+	fx.clock.Advance(48 * time.Hour)
+	fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0")
+	fx.clock.Advance(-48 * time.Hour)
+	fx.upstream.entries = active("com.example/a", "com.example/b")
+	s := fx.wantSync(mirrors.Options{IfDue: true}, "added com.example/b@1.0.0")
+	if state := fx.state(); !s.Full || !state.LastSuccess.Equal(fx.clock.Now()) || !state.NextAt.Equal(fx.clock.Now().Add(time.Hour)) {
+		t.Errorf("the read is %+v, the state %+v", s, state)
+	}
+}
+
 // TestCanceledReads checks that a read whose context ends leaves the state as it is.
 func TestCanceledReads(t *testing.T) {
 	t.Parallel()

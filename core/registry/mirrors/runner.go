@@ -64,7 +64,7 @@ func (r *Runner) start(ctx context.Context, all *sync.WaitGroup) error {
 	r.reporter.Listed(mirrors)
 	now := r.operator.now()
 	for _, m := range mirrors {
-		if m.State.NextAt.After(now) || !r.claim(m.Name) {
+		if !m.IsDue(now) || !r.claim(m.Name) {
 			continue
 		}
 		all.Go(func() {

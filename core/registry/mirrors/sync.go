@@ -79,7 +79,7 @@ func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) 
 		return Summary{}, err
 	}
 	began := o.now()
-	if options.IfDue && m.State.NextAt.After(began) { // another instance was faster
+	if options.IfDue && !m.IsDue(began) { // another instance was faster
 		return Summary{}, ErrBusy
 	}
 	summary, err := o.syncLeased(ctx, l, m, options)

@@ -212,6 +212,9 @@ func leasesMirrorToOne(t *testing.T, s MirrorStores) {
 	if err := s.Mirrors.Release(t.Context(), "corp", "y"); err != nil || !s.lease(t, "x", 100) {
 		t.Errorf("the release of the holder, error %v, did not end the lease", err)
 	}
+	if err := s.Mirrors.Release(t.Context(), "corp", "x"); err != nil || !s.lease(t, "ahead", 3600) || s.lease(t, "x", 3540) || !s.lease(t, "x", 3539) {
+		t.Errorf("error %v; the lease of a holder whose clock was ahead did not end", err)
+	}
 }
 
 func leasesMirrorInParallel(t *testing.T, s MirrorStores) {
