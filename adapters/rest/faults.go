@@ -53,7 +53,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	if f.Kind == fault.Internal || f.Kind == fault.Unavailable {
 		Log(c, s.log).WithError(err).WithField("path", loggedPath(c.Path())).Error("request failed")
 	}
-	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
+	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable || f.Kind == fault.Unauthenticated && f.RetryAfter > 0 {
 		setRetryAfter(c, f.RetryAfter)
 	}
 	if f.Kind == fault.Exhausted {

@@ -47,7 +47,7 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 		if got := a.field(t, "sentence"); got != wantSentence {
 			t.Errorf("%v: sentence %q, want %q", kind, got, wantSentence)
 		}
-		retries := kind == fault.Exhausted || kind == fault.Unavailable
+		retries := kind == fault.Exhausted || kind == fault.Unavailable || kind == fault.Unauthenticated
 		if got := a.header.Get("Retry-After"); retries != (got == "2") || !retries && got != "" {
 			t.Errorf("%v: Retry-After %q", kind, got)
 		}

@@ -51,7 +51,7 @@ type Error struct {
 	Code       Code
 	Message    string         // for the caller: lower case, without a full stop
 	Details    map[string]any // optional facts for the caller, by name
-	RetryAfter time.Duration  // for Exhausted and Unavailable: when to try again; 0 = not known
+	RetryAfter time.Duration  // for Exhausted, Unavailable and Unauthenticated: when to try again; 0 = not known
 	Err        error          // the cause; logged, never shown
 }
 

@@ -31,8 +31,8 @@ type attempt struct {
 
 // admitProof returns what the policies, or a registry that is open to everybody, allow to the
 // proof. It records the attempt and the use of each policy in one transaction. It returns
-// fault.Unauthenticated, with the reason, if nothing is allowed.
-func (p *Prover) admitProof(ctx context.Context, a *attempt) ([]publisher.Permission, error) {
+// fault.Unauthenticated, with the reason, if nothing is allowed, or if the proof was used before.
+func (p *Prover) admitProof(ctx context.Context, a *attempt, u use) ([]publisher.Permission, error) {
 	var permissions []publisher.Permission
 	if p.config.Mode == publisher.Open {
 		permissions = a.proof.OpenPermissions()
@@ -54,7 +54,7 @@ func (p *Prover) admitProof(ctx context.Context, a *attempt) ([]publisher.Permis
 	case len(permissions) > maxPermissions:
 		return nil, fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some", maxPermissions)
 	}
-	return permissions, p.recordUse(ctx, a)
+	return permissions, p.recordUse(ctx, a, u)
 }
 
 // queryFor selects the policies that may admit a proof.
@@ -99,10 +99,12 @@ func errNotAllowed(proof *publisher.Proof, reason string) error {
 }
 
 // recordUse stores the use of the policies and records the attempt. A policy that no longer admits
-// the proof, because another use has bound it in the meantime, refuses the attempt.
-func (p *Prover) recordUse(ctx context.Context, a *attempt) error {
+// the proof, because another use has bound it in the meantime, refuses the attempt. The proof is used
+// up last, so that one that gives nothing can be repeated.
+func (p *Prover) recordUse(ctx context.Context, a *attempt, u use) error {
 	now := p.ports.Clock.Now()
 	var notices []authority.PublisherNotice
+	claimed := false
 	err := p.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		notices = nil
 		for i := range a.policies {
@@ -114,8 +116,16 @@ func (p *Prover) recordUse(ctx context.Context, a *attempt) error {
 				notices = append(notices, a.newNotice(&a.policies[i], now))
 			}
 		}
-		return p.ports.Publishers.RecordProof(ctx, a.event(""))
+		if err := p.ports.Publishers.RecordProof(ctx, a.event("")); err != nil || claimed {
+			return err // the store repeats a transaction that failed after the claim
+		}
+		err := p.claim(ctx, u)
+		claimed = err == nil
+		return err
 	})
+	if err != nil && !claimed {
+		a.policies = nil // a refused proof is of no policy
+	}
 	if err == nil {
 		p.notify(notices)
 	}

@@ -272,6 +272,35 @@ func TestFailedProofIsNotUsedUp(t *testing.T) {
 	}
 }
 
+// TestProofWithoutATokenIsNotUsedUp checks that a proof that gave no token can be repeated until it
+// gives one, and not after that (contract P-4).
+func TestProofWithoutATokenIsNotUsedUp(t *testing.T) {
+	t.Parallel()
+	key := newSigner(1)
+	fx := newFixture(t, publisher.ByPolicies)
+	fx.keys.texts = []string{key.record()}
+	r := fx.newRequest(key)
+	for range 2 {
+		_, err := fx.ProveDomain(t.Context(), r)
+		requireFault(t, err, fault.Unauthenticated, "nobody has allowed it")
+	}
+	fx.addPolicy(t, "p1", maker, domainDraft())
+	fx.publishers.recordErr = fault.New(fault.Unavailable, "the audit log is away")
+	_, err := fx.ProveDomain(t.Context(), r)
+	requireFault(t, err, fault.Unavailable)
+	if fx.publishers.recordErr = nil; len(fx.used.claimed) != 0 {
+		t.Errorf("used up is %v, without a token", fx.used.claimed)
+	}
+	if _, err := fx.ProveDomain(t.Context(), r); err != nil {
+		t.Errorf("the same proof, once somebody has allowed it: %v", err)
+	}
+	_, err = fx.ProveDomain(t.Context(), r)
+	requireFault(t, err, fault.Unauthenticated, "used before", "one login per second and key: repeat in a second")
+	if f, _ := fault.As(err); f.RetryAfter != time.Second {
+		t.Errorf("the second use may be repeated after %s, want a second", f.RetryAfter)
+	}
+}
+
 func TestStoreOfUsedProofsFails(t *testing.T) {
 	t.Parallel()
 	key := newSigner(1)

@@ -114,7 +114,10 @@ func (p *Prover) ProveDomain(ctx context.Context, r DomainRequest) (Token, error
 	if proof.Key, err = p.findSigner(ctx, r.Method, domain, r.Timestamp, signature); err != nil {
 		return Token{}, p.refuse(ctx, a, err)
 	}
-	return p.exchange(ctx, a, "domain "+domain.String()+" "+string(signature.Canonical()), proofTTL)
+	return p.exchange(ctx, a, use{
+		key: "domain " + domain.String() + " " + string(signature.Canonical()), ttl: proofTTL,
+		again: fault.New(fault.Unauthenticated, "this proof was used before: one login per second and key: repeat in a second").After(time.Second),
+	})
 }
 
 // ProveIdentity returns a token for a proof by an ID token (contract P-9). The errors are those of
@@ -136,7 +139,10 @@ func (p *Prover) ProveIdentity(ctx context.Context, r IdentityRequest) (Token, e
 		return Token{}, p.refuse(ctx, a, err)
 	}
 	left := verified.ExpiresAt.Sub(p.ports.Clock.Now()) + clockTolerance
-	return p.exchange(ctx, a, "token "+verified.Issuer+" "+verified.ID, left)
+	return p.exchange(ctx, a, use{
+		key: "token " + verified.Issuer + " " + verified.ID, ttl: max(left, time.Second),
+		again: fault.New(fault.Unauthenticated, "this proof was used before: make a new one"),
+	})
 }
 
 const (
@@ -166,17 +172,25 @@ func (p *Prover) countAttempt(ctx context.Context, scope throttle.Scope, key str
 		After(v.RetryAfter(p.ports.Clock.Now()))
 }
 
-// exchange returns a token for a proof that holds and was not used before. used identifies the
-// proof for as long as it could be repeated.
-func (p *Prover) exchange(ctx context.Context, a *attempt, used string, ttl time.Duration) (Token, error) {
-	first, err := p.ports.Used.Claim(ctx, used, max(ttl, time.Second))
-	if err != nil {
-		return Token{}, p.refuse(ctx, a, err)
+// use is the one use of a proof (contract P-4).
+type use struct {
+	key   string        // identifies the proof
+	ttl   time.Duration // for which it could be repeated
+	again error         // the refusal of a second use
+}
+
+// claim returns the refusal if a proof has given a token before.
+func (p *Prover) claim(ctx context.Context, u use) error {
+	first, err := p.ports.Used.Claim(ctx, u.key, u.ttl)
+	if err == nil && !first {
+		return u.again
 	}
-	if !first {
-		return Token{}, p.refuse(ctx, a, fault.New(fault.Unauthenticated, "this proof was used before: make a new one"))
-	}
-	permissions, err := p.admitProof(ctx, a)
+	return err
+}
+
+// exchange returns a token for a proof that holds and has given none before.
+func (p *Prover) exchange(ctx context.Context, a *attempt, u use) (Token, error) {
+	permissions, err := p.admitProof(ctx, a, u)
 	if err != nil {
 		return Token{}, p.refuse(ctx, a, err)
 	}

@@ -245,6 +245,44 @@ func TestProofRefusalsOfPages(t *testing.T) {
 	})
 }
 
+// TestProofGivesOneToken checks that a proof that gave nothing can be repeated, and that of parallel
+// uses of one proof, on two instances, one gives a token (contract P-4).
+func TestProofGivesOneToken(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		p := startProofs(t, e)
+		places := []string{p.API, p.API}
+		if e.Name == "production" { // counters in the process are not shared
+			places[1] = e.Start(t).API
+		}
+		key := newEd25519Key(t)
+		p.dns.SetTXT("example.com", key.record)
+		proof := key.proofOf("example.com")
+		for _, place := range places {
+			a := apiclient.Call(t, "POST", place+"/v0/auth/dns", proof).WantStatus(t, 401)
+			if wantSentence(t, a, "nobody has allowed it"); a.Header.Get("Retry-After") != "" {
+				t.Errorf("a proof that nobody has allowed has Retry-After %q", a.Header.Get("Retry-After"))
+			}
+		}
+		p.allowDomain(t, "example.com", key, "--pattern", "com.example/*")
+		given := 0
+		for _, a := range fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {
+			return apiclient.TryCall("POST", places[i%2]+"/v0/auth/dns", proof)
+		}) {
+			if a.Status == 200 {
+				given++
+				continue
+			}
+			wantSentence(t, a.WantStatus(t, 401), "one login per second and key: repeat in a second")
+			if a.Header.Get("Retry-After") != "1" {
+				t.Errorf("a proof that was used has Retry-After %q, want 1", a.Header.Get("Retry-After"))
+			}
+		}
+		if given != 1 {
+			t.Errorf("%d of 8 uses of one proof gave a token", given)
+		}
+	})
+}
+
 // awaitNewMinute waits until enough of a minute is left for a test of a limit per minute.
 func awaitNewMinute(t *testing.T) {
 	t.Helper()
