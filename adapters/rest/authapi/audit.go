@@ -18,7 +18,7 @@ const defaultPage = 100
 
 // Trail is the audit log of a user. *audit.Trail implements it.
 type Trail interface {
-	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+	SearchOwn(ctx context.Context, caller auth.Session, q audit.Query) (audit.Page, error)
 }
 
 type logResponse struct {
@@ -41,7 +41,7 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.trail.Search(c.UserContext(), caller.UserID, q)
+	page, err := a.trail.SearchOwn(c.UserContext(), caller, q)
 	if err != nil {
 		return err
 	}

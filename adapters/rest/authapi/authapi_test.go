@@ -182,8 +182,8 @@ func (u *stubUseCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceI
 	return 2, u.recordCall("revoke")
 }
 
-func (u *stubUseCases) Search(_ context.Context, user auth.UserID, q audit.Query) (audit.Page, error) {
-	u.user, u.query = user, q
+func (u *stubUseCases) SearchOwn(_ context.Context, s auth.Session, q audit.Query) (audit.Page, error) {
+	u.user, u.query = s.UserID, q
 	return audit.Page{Events: u.events, Total: 7}, u.recordCall("search")
 }
 

@@ -109,6 +109,19 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 	return Page{Events: events, Total: total}, nil
 }
 
+// SearchOwn returns a page of the events of the caller, without what the caller must not read: see
+// withoutHabits. The error is that of Search.
+func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Page, error) {
+	page, err := t.Search(ctx, caller.UserID, q)
+	if err != nil || caller.TrustLevel.Admits(auth.FullTrust) {
+		return page, err
+	}
+	for i := range page.Events {
+		page.Events[i] = withoutHabits(page.Events[i])
+	}
+	return page, nil
+}
+
 // Walk calls visit with the events that match the query, newest first, at most Limit of them (0:
 // all). It returns the first error of visit or of the log. With an empty user it visits the events
 // of all users and those without a user. Events that are recorded in the meantime may be missing,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,6 +62,52 @@ func TestSearchBounds(t *testing.T) {
 	if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 2 {
 		t.Errorf("names %v, want limit and offset", fields)
 	}
+}
+
+// TestHabitsNeedFullTrust checks what a session below FULL_TRUST reads of its own events. What is stored
+// stays whole.
+func TestHabitsNeedFullTrust(t *testing.T) {
+	trail, _ := newTrail()
+	score := func() map[string]any {
+		return map[string]any{"riskScore": 63, "factors": map[string]any{"deviceFamiliarity": 30}, "reasons": map[string]any{"deviceFamiliarity": "new"},
+			"history": map[string]any{"pointsScore": 30, "score": 63, "parts": []any{}}}
+	}
+	mustRecord(t, trail,
+		audit.Entry{Type: auth.RiskEvaluation, UserID: "anna", Details: score()},
+		audit.Entry{Type: auth.SuspiciousActivity, UserID: "anna", Details: map[string]any{"reason": "high_risk", "riskScore": 63}},
+		audit.Entry{Type: auth.LoginAttempt, UserID: "anna", Details: map[string]any{"reason": "invalid_credentials"}})
+	whole := []map[string]any{{"reason": "invalid_credentials"}, {"reason": "high_risk", "riskScore": 63}, score()}
+	for level, want := range map[auth.TrustLevel][]map[string]any{
+		auth.FullTrust: whole,
+		auth.LimitedTrust: {
+			{"reason": "invalid_credentials"}, {"reason": "high_risk"},
+			{"riskScore": 30, "factors": map[string]any{"deviceFamiliarity": 30}},
+		},
+	} {
+		page, err := trail.SearchOwn(context.Background(), auth.Session{UserID: "anna", TrustLevel: level}, audit.Query{Limit: 10})
+		if err != nil || len(page.Events) != len(want) {
+			t.Fatalf("%d events, error %v", len(page.Events), err)
+		}
+		for i, e := range page.Events {
+			if toJSON(t, e.Details) != toJSON(t, want[i]) {
+				t.Errorf("at %s event %d has %v, want %v", level, i, e.Details, want[i])
+			}
+		}
+	}
+	page, err := trail.Search(context.Background(), "anna", audit.Query{Limit: 10})
+	if err != nil || toJSON(t, page.Events[2].Details) != toJSON(t, whole[2]) {
+		t.Errorf("an operator reads %v, error %v", page.Events, err)
+	}
+}
+
+// toJSON returns details as JSON.
+func toJSON(t *testing.T, details map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestFailedSignIns(t *testing.T) {

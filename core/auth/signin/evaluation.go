@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
@@ -13,12 +14,12 @@ import (
 func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 	f, why := v.Factors, v.Reasons
 	details := map[string]any{
-		"riskScore": v.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
+		audit.RiskScore: v.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
 		"factors": map[string]any{
 			"deviceFamiliarity": f.DeviceFamiliarity, "geographicAnomaly": f.GeographicAnomaly,
 			"ipReputation": f.IPReputation, "loginVelocity": f.LoginVelocity, "failedAttempts": f.FailedAttempts,
 		},
-		"reasons": map[string]any{
+		audit.Reasons: map[string]any{
 			"deviceFamiliarity": why.DeviceFamiliarity, "geographicAnomaly": why.GeographicAnomaly,
 			"ipReputation": why.IPReputation, "loginVelocity": why.LoginVelocity, "failedAttempts": why.FailedAttempts,
 		},
@@ -27,7 +28,7 @@ func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
 		details["unanswered"] = v.SilentSources
 	}
 	if h := historyDetails(v); h != nil {
-		details["history"] = h
+		details[audit.History] = h
 	}
 	if l := v.Signals.Location; l.Country != "" {
 		details["country"] = l.Country
@@ -48,7 +49,7 @@ type Reason struct {
 // ReasonsOf returns the reasons in a RISK_EVALUATION event that have points, those with the most first.
 func ReasonsOf(e auth.Event) (reasons []Reason) {
 	points, _ := e.Details["factors"].(map[string]any)
-	texts, _ := e.Details["reasons"].(map[string]any)
+	texts, _ := e.Details[audit.Reasons].(map[string]any)
 	for _, factor := range [...]string{"deviceFamiliarity", "geographicAnomaly", "ipReputation", "loginVelocity", "failedAttempts"} {
 		text, _ := texts[factor].(string)
 		if n := pointsOf(points[factor]); n > 0 {
@@ -86,5 +87,5 @@ func EvaluationOf(e auth.Event) Evaluation {
 	country, _ := e.Details["country"].(string)
 	network, _ := e.Details["network"].(map[string]any)
 	organisation, _ := network["organisation"].(string)
-	return Evaluation{pointsOf(e.Details["riskScore"]), level, ReasonsOf(e), country, organisation, historyOf(e)}
+	return Evaluation{pointsOf(e.Details[audit.RiskScore]), level, ReasonsOf(e), country, organisation, historyOf(e)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 )
 
@@ -24,7 +25,7 @@ func historyDetails(v *assess.Verdict) map[string]any {
 	if !h.Mode.Learns() {
 		return nil
 	}
-	details := map[string]any{"mode": string(h.Mode), "pointsScore": v.Points}
+	details := map[string]any{"mode": string(h.Mode), audit.PointsScore: v.Points}
 	switch {
 	case h.Unread:
 		details["silent"] = SilentUnread
@@ -59,7 +60,7 @@ type HistoryEvaluation struct {
 
 // historyOf returns what a RISK_EVALUATION event says about the history.
 func historyOf(e auth.Event) HistoryEvaluation {
-	h, ok := e.Details["history"].(map[string]any)
+	h, ok := e.Details[audit.History].(map[string]any)
 	if !ok {
 		return HistoryEvaluation{}
 	}
@@ -67,7 +68,7 @@ func historyOf(e auth.Event) HistoryEvaluation {
 	silent, _ := h["silent"].(string)
 	parts, _ := h["parts"].([]any)
 	v := HistoryEvaluation{
-		Mode: assess.HistoryMode(mode), Silent: silent, Score: pointsOf(h["score"]), PointsScore: pointsOf(h["pointsScore"]),
+		Mode: assess.HistoryMode(mode), Silent: silent, Score: pointsOf(h["score"]), PointsScore: pointsOf(h[audit.PointsScore]),
 	}
 	type weighted struct {
 		reason string

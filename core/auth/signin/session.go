@@ -134,7 +134,7 @@ func sessionEntries(
 	if session.TrustLevel == auth.HighRisk {
 		entries = append(entries, audit.Entry{
 			Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
-				"reason": "high_risk", "riskScore": verdict.Score, "sessionId": string(session.ID),
+				"reason": "high_risk", audit.RiskScore: verdict.Score, "sessionId": string(session.ID),
 				"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
 			},
 		})

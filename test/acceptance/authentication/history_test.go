@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
 )
@@ -30,21 +29,19 @@ type historyEvaluation struct {
 	}
 }
 
-// readHistory reads the last risk evaluation with the person's token: its score and what it says
-// about the history, which is nil if it was off.
-func readHistory(t *testing.T, p *fixture.Person, s *fixture.Service) (score int, unanswered []string, h *historyEvaluation) {
+// readHistory reads the last risk evaluation of a person as an operator: its score and what it says about
+// the history, which is nil if it was off.
+func readHistory(t *testing.T, p *fixture.Person, e *fixture.Environment) (score int, unanswered []string, h *historyEvaluation) {
 	t.Helper()
-	var page struct {
-		Logs []struct {
-			Details struct {
-				RiskScore  int
-				Unanswered []string
-				History    *historyEvaluation
-			}
+	var found []struct {
+		Details struct {
+			RiskScore  int
+			Unanswered []string
+			History    *historyEvaluation
 		}
 	}
-	apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=RISK_EVALUATION&limit=1", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
-	d := page.Logs[0].Details
+	e.ReadCommand(t, &found, "audit", "search", "--email", p.Email, "--type", "RISK_EVALUATION", "--limit", "1")
+	d := found[0].Details
 	return d.RiskScore, d.Unanswered, d.History
 }
 
@@ -82,7 +79,7 @@ var strangeDevice = map[string]string{
 }
 
 // historySettings keep the session on a strange device at UNVERIFIED whatever its score, so that it can
-// read its own risk evaluations.
+// read its own audit log.
 var historySettings = append([]string{"AUTH_RATE_LIMIT=10000", "RISK_UNVERIFIED_MAX=99"}, fixture.RelaxedRiskSettings...)
 
 // TestHistoryModes signs in from a strange device in each mode.
@@ -96,7 +93,7 @@ func TestHistoryModes(t *testing.T) {
 			s.Stop()
 			s = e.Start(t, append([]string{"RISK_HISTORY=" + mode}, historySettings...)...)
 			thief.Login(t, s)
-			score, _, h := readHistory(t, thief, s)
+			score, _, h := readHistory(t, thief, e)
 			if (h == nil) != (mode == "off") || mode != "on" && score != 30 {
 				t.Fatalf("%s: the score is %d, the history says %+v", mode, score, h)
 			}
@@ -133,14 +130,14 @@ func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
 		learnRecord(t, e, ada, 505)
 		thief := &fixture.Person{Email: ada.Email, Device: maps.Clone(strangeDevice)}
 		thief.Login(t, s)
-		_, _, first := readHistory(t, thief, s)
+		_, _, first := readHistory(t, thief, e)
 		for range 20 {
 			thief.Login(t, s)
 		}
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
 		thief.Login(t, s)
-		_, _, last := readHistory(t, thief, s)
+		_, _, last := readHistory(t, thief, e)
 		if first.Silent != "" || last.Silent != "" || last.Score < first.Score-5 || thief.TrustLevel == "FULL_TRUST" || thief.TrustLevel == "LIMITED_TRUST" {
 			t.Errorf("first %+v, last %+v with %s", first, last, thief.TrustLevel)
 		}
@@ -148,6 +145,47 @@ func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
 			if p.Feature == "device" && !strings.Contains(p.Reason, "never before for you") {
 				t.Errorf("the device of the thief is no longer new: %s", p.Reason)
 			}
+		}
+	})
+}
+
+// TestThiefLearnsNoHabits signs in with a stolen password from devices that have more and more in common
+// with the owner's. What the thief can read is the same for each (contract A-63); the owner, after a code,
+// and operators read everything.
+func TestThiefLearnsNoHabits(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		for _, mode := range []string{"shadow", "on"} {
+			s := e.Start(t, append([]string{"RISK_HISTORY=" + mode}, historySettings...)...)
+			ada := e.NewPerson(t, "ada-"+mode+"@example.com")
+			learnRecord(t, e, ada, 505)
+			thief := &fixture.Person{Email: ada.Email, Device: maps.Clone(strangeDevice)}
+			scores := map[int]bool{}
+			var first map[string]any
+			for _, feature := range []string{"", "language", "timezone", "screenResolution"} {
+				if feature != "" {
+					thief.Device[feature] = ada.Device[feature]
+				}
+				thief.Login(t, s)
+				log := thief.ReadAuditLog(t, s, "eventType=RISK_EVALUATION&limit=1").Logs
+				details := log[0].Details
+				delete(details, "sessionId")
+				if first == nil {
+					first = details
+				}
+				if !reflect.DeepEqual(details, first) || details["history"] != nil || details["reasons"] != nil || details["factors"] == nil {
+					t.Errorf("%s: with the owner's %s a thief reads %v, before %v", mode, feature, details, first)
+				}
+				_, _, h := readHistory(t, ada, e)
+				scores[h.Score] = true
+			}
+			if len(scores) < 3 {
+				t.Errorf("%s: the history has the scores %v: the devices are not different enough for this test", mode, scores)
+			}
+			thief.StepUp(t, e, s) // as the owner could
+			if log := thief.ReadAuditLog(t, s, "eventType=RISK_EVALUATION&limit=1").Logs; log[0].Details["history"] == nil || log[0].Details["reasons"] == nil {
+				t.Errorf("%s: at FULL_TRUST the event has %v", mode, log[0].Details)
+			}
+			s.Stop()
 		}
 	})
 }
@@ -166,7 +204,7 @@ func TestBrokenCounts(t *testing.T) {
 	}
 	ada.StepUp(t, e, s)
 	ada.Login(t, s)
-	if score, unanswered, h := readHistory(t, ada, s); score != 15 || len(unanswered) != 1 || unanswered[0] != "history" || h.Silent != "unread" {
+	if score, unanswered, h := readHistory(t, ada, e); score != 15 || len(unanswered) != 1 || unanswered[0] != "history" || h.Silent != "unread" {
 		t.Errorf("the score is %d, unanswered %v, the history says %+v", score, unanswered, h)
 	}
 }

@@ -41,5 +41,11 @@ func TestOperatorReadsTheHistory(t *testing.T) {
 		b := newOperator(t, e, s)
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
 		b.wantText("no step-up or MFA was passed on the device", "points 30: only the points count", "of all sign-ins here")
+
+		own := newBrowser(t, s) // of somebody who knows the password
+		own.signIn(ada)
+		own.open("/console/account/log?type=RISK_EVALUATION", http.StatusOK)
+		own.wantText("Risk score")
+		own.wantNoText("of all sign-ins here", "no step-up or MFA was passed on the device", "History")
 	})
 }

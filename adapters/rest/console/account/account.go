@@ -69,6 +69,7 @@ type Credentials interface {
 // Trail has what was recorded of a person. *audit.Trail implements it.
 type Trail interface {
 	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
+	SearchOwn(ctx context.Context, caller auth.Session, q audit.Query) (audit.Page, error)
 }
 
 // Ports are the use cases that the pages call.
@@ -106,7 +107,10 @@ func (p *Pages) Mount(r fiber.Router) {
 
 // showLog shows the person's own audit log.
 func (p *Pages) showLog(v *site.Visit) error {
-	return auditlog.Show(v, auditlog.Log{Trail: p.ports.Trail, User: v.Session.UserID, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
+	search := func(ctx context.Context, q audit.Query) (audit.Page, error) {
+		return p.ports.Trail.SearchOwn(ctx, v.Session, q)
+	}
+	return auditlog.Show(v, auditlog.Log{Search: search, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
 }
 
 // maxListed is the number of sessions and of devices on the page, the newest first. The API lists all.
@@ -210,7 +214,7 @@ func (p *Pages) addSessions(v *site.Visit, view *accountView, names map[auth.Dev
 		return err
 	}
 	for _, s := range sessions {
-		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name, explainLevel(s, why), s.ID == v.Session.ID})
+		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name, explainLevel(s, why, v.Session.TrustLevel), s.ID == v.Session.ID})
 	}
 	return nil
 }
@@ -268,14 +272,15 @@ func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]signin.Evaluation
 	return all, nil
 }
 
-// explainLevel returns why a session has its trust level, as far as that is known.
-func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation) []string {
+// explainLevel returns why a session has its trust level, as far as that is known, in words for a reader
+// with a session of a level.
+func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation, reader auth.TrustLevel) []string {
 	e, known := all[s.ID]
 	switch {
 	case !known:
 		return nil
 	case s.TrustLevel != auth.FullTrust:
-		return site.DescribeReasons(e.Reasons)
+		return site.DescribeReasons(e.Reasons, reader)
 	case e.TrustLevel != auth.FullTrust.String():
 		return []string{"A code was entered."}
 	case len(e.Reasons) > 0:

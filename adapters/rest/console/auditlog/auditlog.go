@@ -21,18 +21,12 @@ var templates embed.FS
 
 var logPage = site.ParsePage(templates, "templates/log.html")
 
-// Trail is the audit log. *audit.Trail implements it.
-type Trail interface {
-	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
-}
-
 // Log says which part of the audit log a page shows.
 type Log struct {
-	Trail Trail
-	User  auth.UserID // empty for everybody
-	Path  string      // of the page
-	Back  site.Link   // the page above it
-	// Email is the e-mail address that selects User; Everybody says that there is such a filter.
+	Search func(ctx context.Context, q audit.Query) (audit.Page, error)
+	Path   string    // of the page
+	Back   site.Link // the page above it
+	// Email is the e-mail address that selects a person; Everybody says that there is such a filter.
 	Email     string
 	Everybody bool
 }
@@ -85,7 +79,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return v.Render(logPage, site.Head{Title: "Audit log", Problems: problems}, view)
 	}
-	found, err := l.Trail.Search(v.UserContext(), l.User, q)
+	found, err := l.Search(v.UserContext(), q)
 	if err == nil {
 		err = view.fill(v, found, q.Offset)
 	}

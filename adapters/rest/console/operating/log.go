@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -13,14 +14,14 @@ const logPath = Path + "/log"
 
 // log shows the audit log of everybody, or of one person.
 func (p *Pages) log(ctx context.Context, v *site.Visit) error {
-	l := auditlog.Log{
-		Trail: p.ports.Trail, Path: logPath, Email: v.Text("email"), Everybody: true,
-	}
+	l := auditlog.Log{Path: logPath, Email: v.Text("email"), Everybody: true}
 	user, problems, err := p.filterPerson(ctx, l.Email)
 	if err != nil {
 		return err
 	}
-	l.User = user
+	l.Search = func(ctx context.Context, q audit.Query) (audit.Page, error) {
+		return p.ports.Trail.Search(ctx, user, q)
+	}
 	return auditlog.Show(v, l, problems)
 }
 

@@ -125,7 +125,7 @@ func (p *Pages) reasons(v *site.Visit) ([]string, error) {
 	}
 	for _, e := range found.Events {
 		if e.Details["sessionId"] == string(v.Session.ID) {
-			return site.DescribeReasons(signin.ReasonsOf(e)), nil
+			return site.DescribeReasons(signin.ReasonsOf(e), v.Session.TrustLevel), nil
 		}
 	}
 	return nil, nil

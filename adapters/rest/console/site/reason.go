@@ -1,6 +1,9 @@
 package site
 
-import "github.com/tollgate-dev/tollgate/core/auth/signin"
+import (
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+)
 
 // factors are the parts of a risk score in words.
 var factors = map[string]string{
@@ -8,24 +11,36 @@ var factors = map[string]string{
 	"failedAttempts": "Failed sign-ins",
 }
 
-// deviceReasons are the reasons for the points of a device, in words for its owner.
+// deviceReasons are the reasons for the points of a device, in words for its owner. They say no more than
+// the list of devices does.
 var deviceReasons = map[string]string{
 	"no step-up or MFA was passed on the device":         "New device: no code was entered on it yet.",
 	"the device is trusted, but does not show its token": "The device is trusted, but does not have its cookie any more.",
 	"the device is confirmed, but not marked as trusted": "The device is verified, but not marked as trusted.",
 }
 
+// factorReasons are the reasons in the words for a session below FULL_TRUST: they name the factor, and
+// nothing of what is usual for the person (contract A-63).
+var factorReasons = map[string]string{
+	"geographicAnomaly": "New country or place, or one that is not known.", "ipReputation": "Network: hidden, not known or in a list.",
+	"loginVelocity": "Number of sign-ins: many within minutes.", "failedAttempts": "Failed sign-ins: some within the last minutes.",
+}
+
 // FactorName returns the name of a part of a risk score.
 func FactorName(factor string) string { return factors[factor] }
 
-// DescribeReasons returns why a sign-in did not get full trust, in words for the person.
-func DescribeReasons(reasons []signin.Reason) (texts []string) {
+// DescribeReasons returns why a sign-in did not get full trust, in words for a person whose session has the
+// level.
+func DescribeReasons(reasons []signin.Reason, level auth.TrustLevel) (texts []string) {
 	for _, r := range reasons {
-		if text, known := deviceReasons[r.Text]; known {
-			texts = append(texts, text)
-			continue
+		text, known := deviceReasons[r.Text]
+		if !known && !level.Admits(auth.FullTrust) {
+			text, known = factorReasons[r.Factor]
 		}
-		texts = append(texts, factors[r.Factor]+": "+r.Text+".")
+		if !known {
+			text = factors[r.Factor] + ": " + r.Text + "."
+		}
+		texts = append(texts, text)
 	}
 	return texts
 }

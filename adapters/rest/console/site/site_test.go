@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -64,7 +65,7 @@ func TestDeviceReasons(t *testing.T) {
 			t.Errorf("%q is no reason of the score", reason)
 		}
 	}
-	got := DescribeReasons([]signin.Reason{{Factor: "geographicAnomaly", Points: 9, Text: "FR is not a usual country"}})
+	got := DescribeReasons([]signin.Reason{{Factor: "geographicAnomaly", Points: 9, Text: "FR is not a usual country"}}, auth.FullTrust)
 	if !slices.Equal(got, []string{"Place: FR is not a usual country."}) {
 		t.Errorf("the reasons are %q", got)
 	}
