@@ -35,6 +35,9 @@ func newEnvironment(environ []string, alone bool) environment {
 	e.adoptPeerNames()
 	if alone {
 		e.adoptListener()
+		if _, set := e.values["MAX_DESCRIPTORS"]; !set {
+			e.values["MAX_DESCRIPTORS"] = "0" // the Envoy rate limit service has no such limit
+		}
 	}
 	return e
 }

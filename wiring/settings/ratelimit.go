@@ -14,6 +14,9 @@ const (
 	ConfigFromServer = "GRPC_XDS_SOTW"
 )
 
+// mostDescriptors is the greatest value of MAX_DESCRIPTORS.
+const mostDescriptors = 1_000_000
+
 // RateLimit holds the settings of rate limit decisions.
 type RateLimit struct {
 	ConfigType     string  `readBy:"ratelimit" env:"CONFIG_TYPE" envDefault:"FILE" desc:"source of the rules: FILE (the directory of RUNTIME_ROOT) or GRPC_XDS_SOTW (the management server of CONFIG_GRPC_XDS_SERVER_URL)"`
@@ -27,6 +30,7 @@ type RateLimit struct {
 	JitterSeconds  int     `env:"EXPIRATION_JITTER_MAX_SECONDS" envDefault:"300" desc:"maximum number of seconds that a counter is kept after the end of its window"`
 	FailureMode    string  `env:"KVSTORE_FAILURE_MODE" envDefault:"error" desc:"answer when the counter store fails: error, open, closed, or local (count in the process); with open and local the limits of the API (AUTH_RATE_LIMIT and the others) are counted in the process, with error and closed sign-in returns 503"`
 	MaxSeries      int     `env:"STATS_MAX_SERIES" envDefault:"10000" desc:"maximum number of statistics series by value"`
+	MaxDescriptors int     `readBy:"ratelimit" env:"MAX_DESCRIPTORS" envDefault:"1000" desc:"maximum number of descriptors of a rate limit request, 0 to 1000000; 0 = no limit, which is the default of 'tollgate ratelimit', because the Envoy rate limit service has none"`
 	DisableStats   bool    `env:"DISABLE_STATS" envDefault:"false" desc:"keep no statistics of rules, and send no statistics"`
 	MergeDomains   bool    `env:"MERGE_DOMAIN_CONFIG" envDefault:"false" desc:"allow several files with the same domain; their rules are merged"`
 
@@ -50,6 +54,8 @@ func (r RateLimit) Validate() error {
 		return fmt.Errorf("COUNTER_LEASES: %q is neither auto nor off", r.Leases)
 	case r.MaxSeries < 0:
 		return fmt.Errorf("STATS_MAX_SERIES: %d is negative", r.MaxSeries)
+	case r.MaxDescriptors < 0 || r.MaxDescriptors > mostDescriptors:
+		return fmt.Errorf("MAX_DESCRIPTORS: %d is not in the range 0 to %d", r.MaxDescriptors, mostDescriptors)
 	}
 	if err := checkBackend(r.Backend); err != nil {
 		return err
@@ -76,6 +82,6 @@ func (r RateLimit) Decide() decide.Config {
 	return decide.Config{
 		Prefix: r.Prefix, NearLimitRatio: r.NearLimitRatio, Shadow: r.Shadow, StopWhenOver: r.StopWhenOver, Quota: r.QuotaMode,
 		JitterMax: time.Duration(r.JitterSeconds) * time.Second, FailureMode: mode, MaxSeries: r.MaxSeries,
-		Leases: r.Leases == "auto",
+		Leases: r.Leases == "auto", MaxDescriptors: r.MaxDescriptors,
 	}
 }

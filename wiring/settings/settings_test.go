@@ -58,7 +58,7 @@ func TestWrongValues(t *testing.T) {
 		"KVSTORE_POOL_SIZE=2000", "KVSTORE_TIMEOUT=2m", "KVSTORE_SOCKET_TYPE=tcp4", "MIGRATE_ON_START=maybe", "MAX_CONNECTIONS=0",
 		"READ_TIMEOUT=0s", "METRICSD_PORT=0", "STATS_FLUSH_INTERVAL=-10s", "STATS_FLUSH_INTERVAL=0s", "EXTRA_TAGS=a",
 		"PROMETHEUS_ADDR=localhost", "PROMETHEUS_ADDR=:65536", "PROMETHEUS_PATH=metrics", "USE_METRICSD=maybe",
-		"DISABLE_STATS=maybe", "STATS_MAX_SERIES=-1",
+		"DISABLE_STATS=maybe", "STATS_MAX_SERIES=-1", "MAX_DESCRIPTORS=-1", "MAX_DESCRIPTORS=1000001",
 		"CONFIG_TYPE=REST", "CONFIG_GRPC_XDS_SERVER_URL=nowhere", "CONFIG_GRPC_XDS_NODE_METADATA={plain",
 		"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=plain", "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL=-3s",
 		"XDS_CLIENT_BACKOFF_RANDOM_FACTOR=-1", "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=-1",
@@ -248,6 +248,26 @@ func TestRatelimitAlone(t *testing.T) {
 	}
 	if s.RateLimitAPI.HTTP.Host != "127.0.0.1" || s.RateLimitAPI.HTTP.Port != 9999 {
 		t.Errorf("HTTP listener is %+v", s.RateLimitAPI.HTTP)
+	}
+}
+
+// TestMaxDescriptors requires a limit by default, except for a service that takes the place of the Envoy rate
+// limit service, which has none.
+func TestMaxDescriptors(t *testing.T) {
+	for _, test := range []struct {
+		read    func([]string) (settings.Settings, error)
+		environ []string
+		want    int
+	}{
+		{settings.Read, nil, 1000},
+		{settings.Read, []string{"MAX_DESCRIPTORS=0"}, 0},
+		{settings.ReadRatelimit, nil, 0},
+		{settings.ReadRatelimit, []string{"MAX_DESCRIPTORS=50"}, 50},
+	} {
+		s, err := test.read(test.environ)
+		if got := s.RateLimit.Decide().MaxDescriptors; err != nil || got != test.want {
+			t.Errorf("%q: %d, %v; want %d", test.environ, got, err, test.want)
+		}
 	}
 }
 

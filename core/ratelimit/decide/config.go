@@ -31,6 +31,9 @@ type Config struct {
 	// MaxSeries is the greatest number of series by value; other hits are counted on the rule
 	// (STATS_MAX_SERIES, contract L-48).
 	MaxSeries int
+	// MaxDescriptors is the greatest number of descriptors of a request; 0 means no limit
+	// (MAX_DESCRIPTORS, contract L-26).
+	MaxDescriptors int
 }
 
 // validate returns an error for the first setting or port that is wrong.
@@ -44,8 +47,8 @@ func (c Config) validate(p Ports) error {
 		return errors.New("the prefix of keys must be at most 100 characters of printable ASCII without spaces")
 	case !(c.NearLimitRatio >= 0 && c.NearLimitRatio <= 1):
 		return errors.New("the near limit ratio must be from 0 to 1")
-	case c.JitterMax < 0, c.MaxSeries < 0:
-		return errors.New("jitter and number of series must not be negative")
+	case c.JitterMax < 0, c.MaxSeries < 0, c.MaxDescriptors < 0:
+		return errors.New("jitter and numbers of series and descriptors must not be negative")
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func (d *Decider) Stats() *Stats { return &d.stats }
 // Decide counts the request's hits and returns whether they are within their limits. A request over
 // a limit is an answer, not an error. Decide does not keep the request.
 //
-// Errors: fault.Invalid for an empty domain or descriptor list, an override of an unknown unit, or
-// too many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and
+// Errors: fault.Invalid for an empty domain or descriptor list, too many descriptors, an override of an
+// unknown unit, or too many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and
 // without a code when the store fails and Config.FailureMode is FailError.
 func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 	set, err := d.rulesFor(r)
@@ -105,7 +105,7 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 
 // rulesFor checks the request and returns the rules in force.
 func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
-	if err := checkRequest(r); err != nil {
+	if err := d.checkRequest(r); err != nil {
 		return nil, err
 	}
 	set := d.ports.Rules.Current()
@@ -116,12 +116,15 @@ func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
 }
 
 // checkRequest returns fault.Invalid for a request that breaks a rule of its form.
-func checkRequest(r *ratelimit.Request) error {
+func (d *Decider) checkRequest(r *ratelimit.Request) error {
 	if r.Domain == "" {
 		return fault.New(fault.Invalid, "rate limit domain must not be empty")
 	}
 	if len(r.Descriptors) == 0 {
 		return fault.New(fault.Invalid, "rate limit descriptor list must not be empty")
+	}
+	if n, most := len(r.Descriptors), d.config.MaxDescriptors; most > 0 && n > most {
+		return fault.Newf(fault.Invalid, "the request has %d descriptors, more than the %d that MAX_DESCRIPTORS allows; send several requests", n, most)
 	}
 	for i := range r.Descriptors {
 		if err := checkDescriptor(&r.Descriptors[i]); err != nil {

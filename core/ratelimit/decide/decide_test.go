@@ -364,13 +364,15 @@ func TestStopWhenOver(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	b := newFixture(t, nil, keyRule("k", perMinute(1)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxDescriptors = 2 }, keyRule("k", perMinute(1)))
 	tests := map[string]struct {
 		change func(*ratelimit.Request)
 		want   string
 	}{
 		"empty domain":   {func(r *ratelimit.Request) { r.Domain = "" }, "rate limit domain must not be empty"},
 		"no descriptors": {func(r *ratelimit.Request) { r.Descriptors = nil }, "rate limit descriptor list must not be empty"},
+		"too many descriptors": {func(r *ratelimit.Request) { r.Descriptors = newRequest("k=1", "k=2", "k=3").Descriptors },
+			"the request has 3 descriptors, more than the 2 that MAX_DESCRIPTORS allows; send several requests"},
 		"too many hits": {func(r *ratelimit.Request) {
 			n := uint64(1 << 32)
 			r.Descriptors[0].Hits = &n

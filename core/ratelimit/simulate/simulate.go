@@ -40,13 +40,13 @@ type Simulation struct {
 	tally    tally
 }
 
-// New returns a Simulation of services with a configuration. Its Shadow, FailureMode, MaxSeries and
-// JitterMax are not used: they change no result of a descriptor, or do not apply here.
+// New returns a Simulation of services with a configuration. Its Shadow, FailureMode, MaxSeries,
+// JitterMax and MaxDescriptors are not used: they change no result of a descriptor, or do not apply here.
 func New(c decide.Config, r Rules, p Ports) (*Simulation, error) {
 	if r.Old == nil || r.New == nil || p.Clock == nil {
 		return nil, errors.New("both sets of rules and the clock must be given")
 	}
-	c.Shadow, c.FailureMode, c.MaxSeries, c.JitterMax = false, decide.FailError, 0, 0
+	c.Shadow, c.FailureMode, c.MaxSeries, c.JitterMax, c.MaxDescriptors = false, decide.FailError, 0, 0, 0
 	s := &Simulation{clock: p.Clock, tally: newTally(r)}
 	var err error
 	if s.old, err = newSide(c, r.Old, p.OldCounters, p.Clock); err != nil {

@@ -324,15 +324,20 @@ func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
 // TestRateLimitRefuses sends malformed requests over both transports.
 func TestRateLimitRefuses(t *testing.T) {
 	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
+	many := &ratelimit.RateLimitRequest{Domain: "d"}
+	for range 1001 {
+		many.Descriptors = append(many.Descriptors, fixture.NewRateLimitRequest("d", "two", "x").Descriptors...)
+	}
 	override := fixture.NewRateLimitRequest("d", "two", "x")
 	withOwnLimit(1, 0, callStep{ask: override.Descriptors})
 	hits := fixture.NewRateLimitRequest("d", "two", "x")
 	withOwnHits(1<<32, callStep{ask: hits.Descriptors})
 	for sentence, r := range map[string]*ratelimit.RateLimitRequest{
-		"rate limit domain must not be empty":                    fixture.NewRateLimitRequest("", "two", "x"),
-		"rate limit descriptor list must not be empty":           {Domain: "d"},
-		"the unit of a limit override must be known":             override,
-		"hits_addend of a descriptor must be at most 4294967295": hits,
+		"rate limit domain must not be empty":          fixture.NewRateLimitRequest("", "two", "x"),
+		"rate limit descriptor list must not be empty": {Domain: "d"},
+		"the request has 1001 descriptors, more than the 1000 that MAX_DESCRIPTORS allows; send several requests": many,
+		"the unit of a limit override must be known":                                                              override,
+		"hits_addend of a descriptor must be at most 4294967295":                                                  hits,
 	} {
 		_, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), r)
 		if status.Code(err) != codes.InvalidArgument || status.Convert(err).Message() != sentence {
