@@ -102,7 +102,7 @@ var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
 
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
 // no global state.
-var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/text/unicode/norm"}
+var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix", "golang.org/x/text/unicode/norm"}
 
 // suiteModules are those that contract suites may import in addition.
 var suiteModules = []string{"pgregory.net/rapid"}

@@ -54,6 +54,8 @@ func fixture(t *testing.T) (listed, deleted []registry.Record) {
 		"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`))
 	add(&listed, "com.example/pypi", "2.0.0", packages(`{"registryType":"pypi","identifier":"weather","version":"2.0.1","runtimeHint":"uvx",`+stdio+`}`))
 	add(&listed, "com.example/image", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/weather:1.0.0",`+stdio+`},{"registryType":"nuget","identifier":"Weather","version":"3.0.0",`+stdio+`}`))
+	add(&listed, "com.example/container", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0",`+stdio+`,
+		"runtimeArguments":[{"type":"named","name":"--network","value":"none"}],"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG"}]}`))
 	add(&listed, "com.example/bundle", "1.0.0", packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb",`+stdio+`}`))
 	add(&listed, "com.example/dotted.name", "1.0.0", "")
 	add(&listed, "com.example/asks", "1.0.0", packages(`{"registryType":"npm","identifier":"asks","version":"1.0.0",`+stdio+`,"packageArguments":[{"type":"named","name":"--key","isRequired":true}]}`))
@@ -128,6 +130,9 @@ func TestGoldenSnippets(t *testing.T) {
 		newRecord(t, "com.example/package", "1.2.3", packages(`{"registryType":"pypi","identifier":"weather","version":"1.2.3","transport":{"type":"stdio"},
 			"packageArguments":[{"type":"named","name":"--dir","isRequired":true,"description":"A folder"},{"type":"positional","valueHint":"city","isRequired":true}],
 			"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`)),
+		newRecord(t, "com.example/container", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0","transport":{"type":"stdio"},
+			"packageArguments":[{"type":"named","name":"--place","description":"May be left out"},{"type":"named","name":"--fast","format":"boolean","description":"A flag"}],
+			"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG","description":"May be left out"}]}`)),
 	}
 	for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
 		var text []byte
@@ -146,9 +151,23 @@ func TestGoldenSnippets(t *testing.T) {
 	}
 }
 
-// compareGolden compares a text with a golden file.
+// sources say where the clients document what the golden files have.
+var sources = map[string]string{
+	"claude": "https://code.claude.com/docs/en/managed-mcp: the command of an entry must equal that of the server, argument by argument",
+	"vscode": "https://docs.github.com/en/copilot/how-tos/administer-copilot/manage-mcp-usage/configure-enterprise-allowlist; commands and names as in\n" +
+		"# microsoft/vscode at 022dd59, src/vs/platform/mcp/common/mcpManagementService.ts, and as in install-vscode.golden",
+	"gemini":         "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md: the list itself has the command that is started",
+	"kiro":           "https://kiro.dev/docs/cli/mcp/governance: the client makes the command of a package",
+	"install-claude": "https://code.claude.com/docs/en/mcp: environment variables in .mcp.json, ${VAR:-default}",
+	"install-vscode": "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+	"install-cursor": "https://docs.cursor.com/context/mcp: ${env:NAME}",
+	"install-gemini": "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+}
+
+// compareGolden compares a text with a golden file, which begins with its source.
 func compareGolden(t *testing.T, name string, text []byte) {
 	t.Helper()
+	text = append([]byte("# "+sources[name]+"\n"), text...)
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.WriteFile(path, text, 0o600); err != nil {

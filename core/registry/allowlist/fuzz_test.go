@@ -11,7 +11,7 @@ import (
 )
 
 // ownReference is a reference that a compiler or a snippet makes itself, for com.example/a.
-var ownReference = regexp.MustCompile(`\$\{(?:COM_EXAMPLE_A(?:_[A-Z0-9]+)*|env:COM_EXAMPLE_A(?:_[A-Z0-9]+)*|input:a-[A-Za-z0-9_-]*)\}`)
+var ownReference = regexp.MustCompile(`\$\{(?:COM_EXAMPLE_A(?:_[A-Z0-9]+)*(?::-)?|env:COM_EXAMPLE_A(?:_[A-Z0-9]+)*|input:a-[A-Za-z0-9_-]*)\}`)
 
 // FuzzDocuments compiles documents of any content. None may make a client replace a text by
 // something that its publisher chose.

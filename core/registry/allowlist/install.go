@@ -74,10 +74,10 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 	}
 	snippet.Definition = Definition{Name: name, Title: s.title, Description: s.description, Version: r.Version.String()}
 	ask := s.fillerFor(&snippet)
-	reason := nothingToStart
+	var reasons reasonList
 	for _, remote := range s.usableRemotes() {
 		if err := remote.checkReferences(); err != nil {
-			reason = err.Error()
+			reasons.add(err)
 			continue
 		}
 		snippet.Definition.Remote = &Remote{remote.transport, remote.url.filled(ask), filledValues(remote.headers, ask)}
@@ -87,7 +87,7 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 		for _, p := range s.packages {
 			argv, err := p.localCommand(fill)
 			if err != nil {
-				reason = err.Error()
+				reasons.add(err)
 				continue
 			}
 			snippet.Definition.Package = &Package{
@@ -96,8 +96,20 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 			return snippet, nil
 		}
 	}
-	return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed in a client: %s", r.Name, reason)
+	return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed in a client: %s", r.Name, reasons)
 }
+
+// reasonList has reasons, each once.
+type reasonList []string
+
+func (l *reasonList) add(err error) {
+	if !slices.Contains(*l, err.Error()) {
+		*l = append(*l, err.Error())
+	}
+}
+
+// String returns the reasons as one text.
+func (l reasonList) String() string { return cmp.Or(strings.Join(l, "; "), nothingToStart) }
 
 // fillerFor returns the placeholders that the client of a snippet replaces. For VS Code it adds what
 // they ask for to the snippet.
@@ -107,6 +119,8 @@ func (s server) fillerFor(snippet *Snippet) filler {
 		return snippet.ask
 	case ClientCursor:
 		return func(name string, _ input) string { return "${env:" + s.variableName(name) + "}" }
+	case ClientClaude:
+		return s.variableWithDefault
 	}
 	return s.variableOfUser
 }

@@ -40,6 +40,7 @@ type input struct {
 	hint                  string // what an argument without a name is for
 	description           string
 	required, secret      bool
+	hasDefault, boolean   bool // the document has a default, which may be empty; the value is true or false
 	variables             map[string]input
 }
 
@@ -64,7 +65,9 @@ func parseServer(r registry.Record) (server, error) {
 	}
 	s := server{release: r.Release, title: doc.text("title"), description: doc.text("description")}
 	for _, o := range doc.objects("remotes") {
-		s.remotes = append(s.remotes, remote{o.text("type"), input{value: o.text("url"), variables: o.variables()}, o.inputs("headers")})
+		s.remotes = append(s.remotes, remote{
+			o.text("type"), input{value: o.text("url"), variables: o.variables(), required: true}, o.inputs("headers"),
+		})
 	}
 	for _, o := range doc.objects("packages") {
 		s.packages = append(s.packages, pkg{
@@ -109,7 +112,9 @@ func (o object) inputs(name string) []input {
 func (o object) arguments(name string) []argument {
 	var all []argument
 	for _, item := range o.objects(name) {
-		all = append(all, argument{item.withVariables(), item.text("type") == "named"})
+		if kind := item.text("type"); kind == "named" || kind == "positional" {
+			all = append(all, argument{item.withVariables(), kind == "named"})
+		}
 	}
 	return all
 }
@@ -119,6 +124,8 @@ func (o object) input() input {
 		name: o.text("name"), value: o.text("value"), fallback: o.text("default"), hint: o.text("valueHint"),
 		description: o.text("description"),
 	}
+	_, in.hasDefault = o["default"]
+	in.boolean = o.text("format") == "boolean"
 	in.required, _ = o["isRequired"].(bool)
 	in.secret, _ = o["isSecret"].(bool)
 	return in
@@ -213,6 +220,7 @@ func (in input) filled(fill filler) string {
 		}
 		about := in.variables[name]
 		about.secret = about.secret || in.secret
+		about.required = about.required || in.required
 		return fill(name, about), true
 	})
 	return value

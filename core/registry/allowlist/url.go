@@ -4,12 +4,16 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 )
 
-var (
-	errNoURL       = errors.New("a remote has no URL")
-	errWildcardURL = errors.New("the URL of a remote contains a \"*\", which a client would take for any text")
-	errOpenHost    = errors.New("the URL of a remote has a user, or a variable as its scheme, port or the end of its host, so that other hosts would be allowed")
+var errNoURL = errors.New("a remote has no URL")
+
+const (
+	errWildcardURL refusal = "the URL of a remote contains a \"*\", which a client would take for any text"
+	errOpenHost    refusal = "the URL of a remote has a user, or a variable as its scheme, port or the end of its host, so that other hosts would be allowed"
+	errSharedHost  refusal = "the URL of a remote has a variable before a public suffix, such as co.uk or github.io, below which anybody can have a host"
 )
 
 // anyText is what clients take for any text in the URL of an entry.
@@ -33,10 +37,19 @@ func (r remote) pattern() (string, error) {
 	if !strings.Contains(host, anyText) {
 		return pattern, nil
 	}
-	// A label after the last variable, and one more: "*.example.com" has an owner, "*.com" has not.
-	fixed := host[strings.LastIndex(host, anyText)+len(anyText):]
-	if !strings.HasPrefix(fixed, ".") || strings.Count(fixed, ".") < 2 {
+	fixed := strings.ToLower(host[strings.LastIndex(host, anyText)+len(anyText):])
+	if !strings.HasPrefix(fixed, ".") || strings.HasSuffix(fixed, ".") || isAddress(fixed) {
 		return "", errOpenHost
 	}
+	// "*.example.com" has an owner; "*.com" and "*.github.io" have many.
+	if _, err := publicsuffix.EffectiveTLDPlusOne(fixed[1:]); err != nil {
+		return "", errSharedHost
+	}
 	return pattern, nil
+}
+
+// isAddress reports whether a host that ends with a text is an IPv4 address (URL Standard, 3.5).
+func isAddress(end string) bool {
+	last := end[strings.LastIndex(end, ".")+1:]
+	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }

@@ -34,10 +34,13 @@ func TestAllowLists(t *testing.T) {
 		publish("plain", "1.0.0", "title", "Neither packages nor remotes")
 		publish("dotted.name", "1.0.0", "title", "A name that the clients do not accept")
 		const allowed = `{"allowedMcpServers":[{"serverCommand":["npx","-y","weather@1.2.3"]},{"serverName":"plain"},`
+		const allowedVSCode = `{"allowedMcpServers":[{"serverCommand":["npx","-y","weather@1.2.3"]},{"serverCommand":["npx","weather@1.2.3"]},` +
+			`{"serverName":"com.example/dotted.name"},{"serverName":"com.example/plain"},{"serverName":"plain"},`
 		r.wantAllowList(t, "claude", "2", allowed+`{"serverUrl":"https://example.com/*/mcp"},{"serverUrl":"https://gone.example.com/mcp"}],"deniedMcpServers":[]}`)
 		r.setStatus(t, "com.example/gone", "1.0.0", "deleted")
-		for _, format := range []string{"claude", "vscode"} {
-			r.wantAllowList(t, format, "2", allowed+`{"serverUrl":"https://example.com/*/mcp"}],"deniedMcpServers":[{"serverUrl":"https://gone.example.com/mcp"}]}`)
+		for format, allowed := range map[string]string{"claude": allowed, "vscode": allowedVSCode} {
+			skipped := map[string]string{"claude": "2", "vscode": "0"}[format]
+			r.wantAllowList(t, format, skipped, allowed+`{"serverUrl":"https://example.com/*/mcp"}],"deniedMcpServers":[{"serverUrl":"https://gone.example.com/mcp"}]}`)
 		}
 		r.wantAllowList(t, "gemini", "2", `{"mcp":{"allowed":["com.example-package","com.example-remote"],"excluded":["com.example-gone"]},"mcpServers":{`+
 			`"com.example-package":{"command":"npx","args":["-y","weather@1.2.3"]},"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`)
@@ -68,7 +71,7 @@ func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
 	}
 	apiclient.Call(t, "GET", address, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
 	stdout, stderr, code := r.TryCommand(t, "", "allowlist", "--for", format)
-	if code != 0 || stdout != string(a.Body) || !strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") {
+	if code != 0 || stdout != string(a.Body) || strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") != (skipped != "0") {
 		t.Errorf("tollgate allowlist --for %s: exit %d, %s%s", format, code, stdout, stderr)
 	}
 }
