@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,8 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxTries is how often a call is tried if its connection breaks.
-const maxTries = 3
+const (
+	// maxTries is how often a call is tried if its connection breaks.
+	maxTries = 3
+	// crowdedGap is the time between two tries of a call to get a connection of the pool if the
+	// server gives out no more, and crowdedTime limits these tries of calls without a time limit.
+	crowdedGap  = 10 * time.Millisecond
+	crowdedTime = 10 * time.Second
+)
 
 var errRefused = errors.New("the database did not answer earlier calls; calls are refused until it answers a probe")
 
@@ -80,10 +87,15 @@ func Read[T any](ctx context.Context, d *DB, do func(ctx context.Context, db bun
 }
 
 // retryLost calls try, and calls it again if try allows it and its connection broke. The next
-// connection is one that has answered since then or is new. For the last try it is new.
+// connection is one that has answered since then or is new. For the last try it is new. If the
+// server has no connection left, it waits for one that another call of this process gives back.
 func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) error {
+	began := time.Now()
 	for n := 1; ; n++ {
 		again, err := try()
+		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) && wait.For(ctx, crowdedGap) {
+			again, err = try()
+		}
 		if n == maxTries || !again || !d.isLost(err) || d.dialect.Breaker.Refuses() {
 			return err
 		}

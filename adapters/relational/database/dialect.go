@@ -47,6 +47,7 @@ const (
 	Unknown    Class = iota // any other error: a defect
 	Taken                   // a unique constraint does not allow the change
 	Away                    // the database answered that it cannot do this now
+	Crowded                 // the server has no connection left for this process
 	Lost                    // there is no connection, or no answer arrived on it
 	Unwritable              // the database can be read but not written: no space, or a standby
 	Retrying                // rolled back in favour of another transaction; may be run again
@@ -75,7 +76,7 @@ func (d *DB) ClassifyError(err error) error {
 		return fault.Wrap(fault.Conflict, "such a record exists already", err)
 	case Unwritable:
 		return fault.Wrap(fault.Unavailable, "the database cannot be written at present", err)
-	case Away, Lost, Retrying:
+	case Away, Crowded, Lost, Retrying:
 		return fault.Wrap(fault.Unavailable, "the database is not available", err)
 	case Refused:
 		return fault.Wrap(fault.Invalid, "the text has characters that cannot be stored", err)
@@ -99,4 +100,9 @@ func (d *DB) isRetryable(err error) bool {
 // isLost reports whether err is a connection that could not be made, or broke.
 func (d *DB) isLost(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Lost
+}
+
+// isCrowded reports whether err is a connection that the server refused because it has none left.
+func (d *DB) isCrowded(err error) bool {
+	return err != nil && d.dialect.Classify(err) == Crowded
 }

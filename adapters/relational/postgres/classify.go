@@ -44,6 +44,8 @@ func classOf(state string) database.Class {
 	case "25006", // read_only_sql_transaction: a standby
 		"53100": // disk_full
 		return database.Unwritable
+	case "53300": // too_many_connections
+		return database.Crowded
 	case "57P01", "57P02", "57P03", "57P05": // the server stops, starts, or ended the session
 		return database.Lost
 	}

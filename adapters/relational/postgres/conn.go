@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
@@ -27,12 +28,26 @@ var errAway = errors.New("no connection is opened while the database is away")
 type connector struct {
 	config  *pgdriver.Config
 	breaker *database.Breaker // optional
+	refused atomic.Pointer[refusal]
 }
+
+// refusal is an answer of the server that it has no connection left.
+type refusal struct {
+	at  time.Time
+	err error
+}
+
+// refusalTime is how long no connection is requested after a refusal. Callers try more often, to get
+// a connection that another one gives back, and each request costs the server a process.
+const refusalTime = 100 * time.Millisecond
 
 // Connect opens a connection, with its authentication, within DATABASE_DIAL_TIMEOUT. database/sql
 // opens the connections that callers wait for one after the other, so it must fail early if the
 // server is away.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if r := c.refused.Load(); r != nil && time.Since(r.at) < refusalTime {
+		return nil, r.err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.DialTimeout)
 	defer cancel()
 	if c.breaker != nil {
@@ -61,6 +76,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		if made.socket != nil {
 			_ = made.socket.Close() // the driver does not close it
+		}
+		if classifyError(err) == database.Crowded {
+			c.refused.Store(&refusal{time.Now(), err})
 		}
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // MaxReason is the greatest length of a reason in the audit log, in characters.
@@ -21,8 +22,12 @@ func Record(ctx context.Context, a authority.Authority, act authority.Act, cause
 		return nil
 	}
 	act.Reason, act.Warning = PublicReason(cause), ""
-	err := a.Record(context.WithoutCancel(ctx), act)
-	switch kind := fault.KindOf(cause); {
+	ctx, kind := context.WithoutCancel(ctx), fault.KindOf(cause)
+	if kind == fault.Unavailable {
+		ctx = transaction.Brief(ctx) // the change has waited for its turn; the caller does not wait again
+	}
+	err := a.Record(ctx, act)
+	switch {
 	case err == nil, kind == fault.Internal, kind == fault.Unavailable:
 		return cause
 	default:
