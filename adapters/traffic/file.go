@@ -16,6 +16,7 @@ const fileMode = 0o600
 type storage interface {
 	io.WriteCloser
 	Truncate(size int64) error
+	Stat() (os.FileInfo, error)
 }
 
 // file is a recording that grows. A new file begins when it has its greatest size.
@@ -24,6 +25,7 @@ type file struct {
 	maxSize int64
 	to      storage // nil while the file is not open
 	size    int64
+	checked time.Time // when follow last looked at the path
 	// open opens the file at the path; openFile, except in tests.
 	open func(path string, now time.Time) (opened, error)
 }
@@ -119,6 +121,30 @@ func (f *file) start(now time.Time) (time.Time, error) {
 	}
 	f.to, f.size = o.to, o.size
 	return o.last, nil
+}
+
+// checkInterval is the time between two looks at the path.
+const checkInterval = time.Second
+
+// follow closes a file that the path does not name any more because it was renamed or removed, for example by
+// logrotate. The next write opens the path again. A file that was truncated goes on with its own size.
+func (f *file) follow(now time.Time) {
+	if f.to == nil || now.Sub(f.checked) < checkInterval {
+		return
+	}
+	f.checked = now
+	own, err := f.to.Stat()
+	if err != nil {
+		return // the next write shows what is wrong
+	}
+	named, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), err == nil && !os.SameFile(own, named):
+		f.close()
+		f.size = 0
+	case err == nil:
+		f.size = min(f.size, named.Size())
+	}
 }
 
 // hasRoom reports whether a line fits into the file after others that are not written yet. A file

@@ -167,6 +167,7 @@ func (r *Recorder) writeAll() {
 	defer close(r.written)
 	defer r.file.close()
 	for e := range r.queue {
+		r.file.follow(e.at)
 		r.add(&e)
 		for len(r.queue) > 0 && len(r.batch) < maxBatch {
 			if e, ok := <-r.queue; ok {

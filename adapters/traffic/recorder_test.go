@@ -410,6 +410,54 @@ func TestFullDisk(t *testing.T) {
 	wantValues(t, path, "a b")
 }
 
+// TestFileIsMoved: a recording goes on in a new file when the operator, or logrotate, has renamed, removed or
+// truncated the file. While none can be created, requests are counted as not recorded.
+func TestFileIsMoved(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sub", "r.jsonl")
+	check := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	check(os.Mkdir(filepath.Dir(path), 0o700))
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, wallClock{}, path, nil)
+		record := func(value string) {
+			time.Sleep(checkInterval)
+			f.call(t, value)
+			synctest.Wait()
+		}
+		record("a")
+		check(os.Rename(path, path+".old"))
+		record("b")
+		wantValues(t, path+".old", "a")
+		wantValues(t, path, "b")
+		check(os.Remove(path))
+		record("c")
+		wantValues(t, path, "c")
+		check(os.Rename(path, path+".older"))
+		check(os.WriteFile(path, nil, 0o600)) // as logrotate does with create
+		record("d")
+		wantValues(t, path, "d")
+		check(os.Truncate(path, 0)) // and with copytruncate
+		record("e")
+		wantValues(t, path, "e")
+		if n := f.count(writeFailed); n != 0 || f.count(recorded) != 5 {
+			t.Errorf("%d recorded, %d failed", f.count(recorded), n)
+		}
+		check(os.RemoveAll(filepath.Dir(path)))
+		record("lost")
+		if n := f.count(writeFailed); n != 1 || len(f.hook.AllEntries()) != 1 {
+			t.Errorf("%d failed, %d lines in the log", n, len(f.hook.AllEntries()))
+		}
+		check(os.Mkdir(filepath.Dir(path), 0o700))
+		record("f")
+		f.Close()
+	})
+	wantValues(t, path, "f")
+}
+
 // TestSlowDisk: a disk that does not answer delays no decision, and the end of the service by
 // closeTimeout only.
 func TestSlowDisk(t *testing.T) {
