@@ -12,8 +12,9 @@ import (
 )
 
 // maxSeriesName is the greatest length of the name of a series, in bytes, including its domain:
-// callers choose the values, and the table keeps them for a long time.
-const maxSeriesName = 1 << 10
+// callers choose the values, the table keeps them for a long time, and each answer of /metrics has each name
+// in a dozen places.
+const maxSeriesName = 200
 
 // idleMinutes is the time without a request after which a series is removed when the table is full.
 // It is longer than the intervals at which statistics are sent.
@@ -77,14 +78,20 @@ func (s *seriesTable) hitsOfRule(r *ratelimit.Rule, entries []ratelimit.Entry, n
 	return r.Hits
 }
 
-// hitsOfOverride returns where hits on an override are counted, or nil when the table is full or
-// the name is too long.
+// hitsOfOverride returns where hits on an override are counted: on the series of its keys and values, or on that
+// of its keys if that name is too long; nil when the table is full or both are too long.
 func (s *seriesTable) hitsOfOverride(d ratelimit.Domain, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
 	var key [256]byte
 	var ends [8]int
 	name := newSeriesName(d, key[:0], ends[:0])
 	for i := range entries {
 		name.addLevel(entries[i].Key, entries[i].Value)
+	}
+	if name.tooLong {
+		name = newSeriesName(d, key[:0], ends[:0])
+		for i := range entries {
+			name.addLevel(entries[i].Key, "")
+		}
 	}
 	return s.findOrAdd(&name, now)
 }
