@@ -114,9 +114,10 @@ func newCursorSealer(root auth.RootSecret) (*page.Sealer, error) {
 
 // counters are the counter store of rate limits.
 type counters struct {
-	Store   counter.Store
-	System  string      // the name of a shared store in traces; empty for counters in the process
-	Healthy func() bool // the health of the store (contract L-30)
+	Store     counter.Store
+	System    string            // the name of a shared store in traces; empty for counters in the process
+	Healthy   func() bool       // the health of the store (contract L-30)
+	Deadlines counter.Deadlines // of decisions on a shared store
 }
 
 // counterSettings say where hits are counted.
@@ -136,13 +137,13 @@ func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, 
 		if err != nil {
 			return counters{}, nil, err
 		}
-		return counters{store, "memcached", store.Connected}, cleanup, nil
+		return counters{store, "memcached", store.Connected, store.Deadlines()}, cleanup, nil
 	case s.Valkey.URL != "":
 		opened, cleanup, err := valkey.OpenCounters(ctx, s.Valkey, s.PerSecond, log)
 		if err != nil {
 			return counters{}, nil, err
 		}
-		return counters{opened.Store, "valkey", opened.Healthy}, cleanup, nil
+		return counters{opened.Store, "valkey", opened.Healthy, opened.Deadlines()}, cleanup, nil
 	default:
 		return counters{Store: m, Healthy: func() bool { return true }}, func() {}, nil
 	}
@@ -191,7 +192,7 @@ func chooseLeases(c counters, measured counter.Store, k clock.Clock, w clock.Wai
 		prometheus.MeasureLeases(new(lease.Stats), r) // every instance has the same metrics
 		return nil, func() {}
 	}
-	l := lease.New(measured, k)
+	l := lease.New(measured, k, c.Deadlines)
 	prometheus.MeasureLeases(l.Stats(), r)
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup

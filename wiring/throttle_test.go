@@ -51,7 +51,7 @@ func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
 			store := &observedStore{Store: memory.NewCounters(now, memory.Config{MaxCounters: 100})}
 			th, err := chooseThrottle(limits, throttleStores{
 				Store: apiStore{store}, Shared: counters{System: c.system}, Memory: memory.Config{MaxCounters: 100},
-				Leases: lease.New(store, now), RateLimit: settings.RateLimit{FailureMode: c.mode},
+				Leases: lease.New(store, now, nil), RateLimit: settings.RateLimit{FailureMode: c.mode},
 			}, now, metrics.NewRegistry())
 			if err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func newLeased(t testing.TB, store counter.Store, limit uint64, c *clocktest.Man
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inprocess.NewLeasedThrottle(exact, lease.New(store, c), throttle.RegistryAddress)
+	return inprocess.NewLeasedThrottle(exact, lease.New(store, c, nil), throttle.RegistryAddress)
 }
 
 func newNoon() *clocktest.Manual {

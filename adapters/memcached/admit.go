@@ -3,11 +3,11 @@ package memcached
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -20,16 +20,13 @@ var errContended = errors.New("other instances change the counter all the time")
 
 // Admit implements counter.Admitter: it reads the states, decides by the clock of this process, and stores
 // the new states unless another instance has changed them meanwhile; then it starts again. In this process
-// one call at a time decides about a key.
+// one call at a time decides about a key, and then one about all hits that have come meanwhile.
 func (c *Client) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
 	a, err := c.newAdmission(hits, results)
 	if err != nil || len(hits) == 0 {
 		return err
 	}
-	if err := a.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
-		return err
-	}
-	return a.run(ctx)
+	return a.admitEach(c.deadlines.Bound(ctx))
 }
 
 // AdmitAll implements counter.Admitter. It is not atomic, like AddUnlessOver: it asks first, and gives hits
@@ -39,32 +36,41 @@ func (c *Client) AdmitAll(ctx context.Context, hits []counter.Hit, results []cou
 	if err != nil || len(hits) == 0 {
 		return err
 	}
+	ctx = c.deadlines.Bound(ctx)
 	over, err := a.refused(ctx)
 	if err != nil {
 		return err
 	}
+	deadline.NextStep(ctx)
 	if len(over) > 0 {
 		return a.countFixed(ctx, func(h counter.Hit) bool { return over[h.Key] })
 	}
-	if err := c.Admit(ctx, hits, results); err != nil {
+	if err := a.admitEach(ctx); err != nil {
 		return err
 	}
 	return a.giveBackIfRefused(ctx)
 }
 
-// admission is one call of Admit or AdmitAll.
+// admission is hits to decide about.
 type admission struct {
-	client   *Client
-	hits     []counter.Hit
-	results  []counter.Admitted
-	deadline time.Time
+	client  *Client
+	hits    []counter.Hit
+	results []counter.Admitted
 }
 
 func (c *Client) newAdmission(hits []counter.Hit, results []counter.Admitted) (*admission, error) {
 	if len(hits) != len(results) {
 		return nil, fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
 	}
-	return &admission{c, hits, results, time.Now().Add(c.timeout)}, validateHits(hits, make([]uint64, len(hits)))
+	return &admission{c, hits, results}, validateHits(hits, make([]uint64, len(hits)))
+}
+
+// admitEach decides about each hit by itself.
+func (a *admission) admitEach(ctx context.Context) error {
+	if err := a.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
+		return err
+	}
+	return a.client.admissions.run(ctx, a)
 }
 
 // countFixed counts those hits of fixed windows that are wanted.
@@ -77,7 +83,7 @@ func (a *admission) countFixed(ctx context.Context, wanted func(counter.Hit) boo
 		}
 	}
 	fixed.after = make([]uint64, len(indices))
-	if err := a.client.addBatch(ctx, fixed, a.deadline); err != nil {
+	if err := a.client.addBatch(ctx, fixed); err != nil {
 		return err
 	}
 	for i, at := range indices {
@@ -89,7 +95,7 @@ func (a *admission) countFixed(ctx context.Context, wanted func(counter.Hit) boo
 // refused looks at all counters without counting, writes what it finds to the results, and returns the
 // keys whose hits together would be refused or go over a limit.
 func (a *admission) refused(ctx context.Context) (map[string]bool, error) {
-	looks := &admission{a.client, slices.Clone(a.hits), a.results, a.deadline}
+	looks := &admission{a.client, slices.Clone(a.hits), a.results}
 	for i := range looks.hits {
 		looks.hits[i].Addend = 0
 	}
@@ -118,7 +124,7 @@ func (a *admission) refused(ctx context.Context) (map[string]bool, error) {
 			a.results[i].Verdict = look.take(h, now, 0)
 		}
 	}
-	_, err = a.client.store(ctx, states, now, a.deadline) // those that are cut
+	_, err = a.client.store(ctx, states, now) // those that are cut
 	return over, err
 }
 
@@ -127,7 +133,7 @@ func (a *admission) giveBackIfRefused(ctx context.Context) error {
 	if !slices.ContainsFunc(a.hits, func(h counter.Hit) bool { return a.isRefused(h.Key) }) {
 		return nil
 	}
-	back := &admission{a.client, nil, nil, a.deadline}
+	back := &admission{client: a.client}
 	for i, h := range a.hits {
 		if h.Algorithm != ratelimit.FixedWindow && a.results[i].Verdict.Admitted && h.Addend > 0 {
 			h.Addend = -h.Addend
@@ -138,7 +144,7 @@ func (a *admission) giveBackIfRefused(ctx context.Context) error {
 	if len(back.hits) == 0 {
 		return nil
 	}
-	return back.run(ctx)
+	return a.client.undo(ctx, back.admitEach)
 }
 
 func (a *admission) isRefused(key string) bool {
@@ -150,24 +156,14 @@ func (a *admission) isRefused(key string) bool {
 	return false
 }
 
-// run decides about the hits that are not of fixed windows.
-func (a *admission) run(ctx context.Context) error {
-	unlock, err := a.client.keyLocks.lock(ctx, a.hits, a.deadline)
-	if err != nil {
-		return storeUnavailable(err)
-	}
-	defer unlock()
+// decideAll decides about the hits, none of which is of a fixed window.
+func (a *admission) decideAll(ctx context.Context) error {
 	undecided := map[string]bool{}
 	for _, h := range a.hits {
-		if h.Algorithm != ratelimit.FixedWindow {
-			undecided[h.Key] = true
-		}
+		undecided[h.Key] = true
 	}
 	for len(undecided) > 0 {
-		if time.Now().After(a.deadline) {
-			return storeUnavailable(errContended)
-		}
-		round := &admission{client: a.client, deadline: a.deadline}
+		round := &admission{client: a.client}
 		var indices []int
 		for i, h := range a.hits {
 			if undecided[h.Key] {
@@ -185,6 +181,9 @@ func (a *admission) run(ctx context.Context) error {
 				delete(undecided, a.hits[at].Key)
 			}
 		}
+		if len(undecided) > 0 && ctx.Err() != nil {
+			return storeUnavailable(errContended)
+		}
 	}
 	return nil
 }
@@ -200,7 +199,7 @@ func (a *admission) decide(ctx context.Context) (map[string]bool, error) {
 	for i := range a.hits {
 		a.results[i].Verdict = states[a.hits[i].Key].take(&a.hits[i], now, a.hits[i].Addend)
 	}
-	return a.client.store(ctx, states, now, a.deadline)
+	return a.client.store(ctx, states, now)
 }
 
 // admitState is the state of a sliding window or a token bucket, as it was read.
@@ -302,11 +301,14 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 		keys = append(keys, windowKey(h.Key, s.sliding.Window), windowKey(h.Key, s.sliding.Window-1))
 		into = append(into, func(r response) { s.sliding.Current, s.cas = r.count, r.cas }, func(r response) { s.sliding.Earlier = r.count })
 	}
-	answers, err := a.client.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) }, a.deadline)
+	answers, err := a.client.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) })
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range answers {
+		if r.err == nil && !r.number && !r.missing {
+			r.err = errNoCount
+		}
 		if r.err != nil {
 			return nil, storeUnavailable(r.err)
 		}
@@ -320,7 +322,7 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 }
 
 // store stores the states that have changed, each unless another instance has changed it too.
-func (c *Client) store(ctx context.Context, states map[string]*admitState, now time.Time, deadline time.Time) (map[string]bool, error) {
+func (c *Client) store(ctx context.Context, states map[string]*admitState, now time.Time) (map[string]bool, error) {
 	stored := map[string]bool{}
 	var changed []*admitState
 	var keys []string
@@ -333,7 +335,7 @@ func (c *Client) store(ctx context.Context, states map[string]*admitState, now t
 	}
 	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte {
 		return appendSet(out, changed[i].command(now), now)
-	}, deadline)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +351,7 @@ func (c *Client) store(ctx context.Context, states map[string]*admitState, now t
 }
 
 // exchange sends one command for each key to its node, and returns the responses.
-func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte, deadline time.Time) ([]response, error) {
+func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte) ([]response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, storeUnavailable(err)
 	}
@@ -368,7 +370,6 @@ func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out 
 		for _, i := range indices {
 			k.commands = appendTo(k.commands, i)
 		}
-		k.timer.Reset(time.Until(deadline))
 		f := request{node: n, pipeline: k}
 		f.sendPipeline(ctx)
 		requests[n] = f
@@ -389,52 +390,4 @@ func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out 
 		}
 	}
 	return answers, failure
-}
-
-// keyLocks lets one call at a time decide about a key. Keys share locks.
-type keyLocks struct {
-	seed  maphash.Seed
-	locks [1024]chan struct{}
-}
-
-func newKeyLocks() *keyLocks {
-	l := &keyLocks{seed: maphash.MakeSeed()}
-	for i := range l.locks {
-		l.locks[i] = make(chan struct{}, 1)
-	}
-	return l
-}
-
-// lock locks the keys of hits until unlock, always in one order. It waits until the deadline.
-func (l *keyLocks) lock(ctx context.Context, hits []counter.Hit, deadline time.Time) (unlock func(), err error) {
-	var wanted []int
-	for i := range hits {
-		if n := int(maphash.String(l.seed, hits[i].Key) % uint64(len(l.locks))); hits[i].Algorithm != ratelimit.FixedWindow { //nolint:gosec // small
-			wanted = append(wanted, n)
-		}
-	}
-	slices.Sort(wanted)
-	wanted = slices.Compact(wanted)
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	locked := 0
-	unlock = func() {
-		for _, n := range wanted[:locked] {
-			<-l.locks[n]
-		}
-	}
-	for _, n := range wanted {
-		select {
-		case l.locks[n] <- struct{}{}:
-			locked++
-			continue
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-timer.C:
-			err = errTimeout
-		}
-		unlock()
-		return nil, err
-	}
-	return unlock, nil
 }

@@ -11,9 +11,15 @@
 // maintained client libraries do not offer this: the best known one needs two round trips for a new
 // counter, has no context parameter, and opens a connection for each call beyond its idle ones.
 //
-// While a command for a key is in progress, further calls with one hit of this key wait, and the next
-// command counts their hits together. Each call gets its own count. A call that gives up while it waits
-// is counted.
+// While a command for a key is in progress, further calls with one hit of this key wait for a moment (less
+// than a thirty-second of the timeout) or until it has ended, and the next command counts their hits
+// together. Each call gets its own count. A call that gives up while it waits is counted.
+//
+// # Sliding windows and token buckets
+//
+// Such a hit needs two commands: one reads the state, and one stores the new state unless another instance
+// has changed it. In this process one call at a time decides about a key; the hits of all calls that came
+// meanwhile are then decided together.
 //
 // # Nodes
 //
@@ -49,6 +55,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -56,11 +63,11 @@ import (
 
 // Client is a counter.Store on memcached nodes. It is safe for concurrent use.
 type Client struct {
-	ring      *ring
-	timeout   time.Duration
-	pipelines sync.Pool // of *call
-	keyLocks  *keyLocks
-	merged    *merge.Adder[time.Duration]
+	ring       *ring
+	deadlines  *deadline.Source
+	pipelines  sync.Pool // of *call
+	admissions *admissions
+	merged     *merge.Adder[time.Duration]
 }
 
 // Open returns a client and a function that closes it. An unreachable node, or an SRV record that
@@ -84,7 +91,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	r := newRing(cfg.Timeout, log, func(name string) *node {
 		return openNode(name, cfg.MaxIdleConns, cfg.Timeout, connect, log)
 	})
-	c := &Client{ring: r, timeout: cfg.Timeout, keyLocks: newKeyLocks(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
+	c := &Client{ring: r, deadlines: deadline.NewSource(cfg.Timeout), admissions: newAdmissions(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
 	c.merged = merge.New(cfg.Timeout, c.addSum)
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
@@ -100,6 +107,9 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	c.waitForNodes(ctx, looked)
 	return c, r.closeAll, nil
 }
+
+// Deadlines returns the deadlines of decisions that need several calls.
+func (c *Client) Deadlines() counter.Deadlines { return c.deadlines }
 
 // newDialFunc returns a function that connects to a node. With TLS, the host name of the address
 // must match the certificate.
@@ -119,7 +129,7 @@ func newDialFunc(timeout time.Duration, secure func() *tls.Config) dialFunc {
 // waitForNodes waits briefly until the nodes are reached, so that the first calls succeed when
 // service and nodes start together.
 func (c *Client) waitForNodes(ctx context.Context, looked <-chan struct{}) {
-	bounded, cancel := context.WithTimeout(ctx, 2*c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, 2*c.deadlines.Timeout())
 	defer cancel()
 	select {
 	case <-looked:
@@ -133,7 +143,7 @@ func (c *Client) waitForNodes(ctx context.Context, looked <-chan struct{}) {
 
 // Ping implements counter.Store. It succeeds if at least one node answers (contract L-30).
 func (c *Client) Ping(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.deadlines.Timeout())
 	defer cancel()
 	nodes := *c.ring.nodes.Load()
 	results := make(chan error, len(nodes))

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 )
 
 const (
@@ -36,14 +38,9 @@ type pipeline struct {
 	responses []response
 	err       error
 	done      chan struct{} // receives once, after responses or err are set
-	timer     *time.Timer
 }
 
-func newPipeline() *pipeline {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return &pipeline{done: make(chan struct{}, 1), timer: timer}
-}
+func newPipeline() *pipeline { return &pipeline{done: make(chan struct{}, 1)} }
 
 // reset prepares the pipeline for n responses.
 func (c *pipeline) reset(n int) {
@@ -93,8 +90,8 @@ func (c *connection) closeWith(cause error) {
 	})
 }
 
-// send queues the commands of a pipeline. It waits for room until the timer of the pipeline fires
-// or ctx ends. If it returns an error, nothing was sent.
+// send queues the commands of a pipeline. It waits for room until ctx ends. If it returns an error, nothing
+// was sent.
 func (c *connection) send(ctx context.Context, k *pipeline) error {
 	select {
 	case c.permits <- struct{}{}:
@@ -103,11 +100,8 @@ func (c *connection) send(ctx context.Context, k *pipeline) error {
 		case c.permits <- struct{}{}:
 		case <-c.ended:
 			return errClosed
-		case <-k.timer.C:
-			c.recordTimeout()
-			return errTimeout
 		case <-ctx.Done():
-			return fmt.Errorf("wait for earlier calls to memcached: %w", ctx.Err())
+			return c.endOfContext(ctx)
 		}
 	}
 	c.mu.Lock()
@@ -132,20 +126,22 @@ func (c *connection) receive(ctx context.Context, k *pipeline) (abandoned bool, 
 	select {
 	case <-k.done:
 		return false, k.err
-	case <-k.timer.C:
-		c.recordTimeout()
-		return true, errTimeout
 	case <-ctx.Done():
-		return true, fmt.Errorf("wait for memcached: %w", ctx.Err())
+		return true, c.endOfContext(ctx)
 	}
 }
 
-// recordTimeout counts a timeout, and closes the connection after several in a row, so that few
-// calls wait for a node that does not answer.
-func (c *connection) recordTimeout() {
-	if c.timeouts.Add(1) >= timeoutsToClose {
+// endOfContext returns the error of a call whose context has ended. If the call had the whole timeout, it
+// counts the timeout, and closes the connection after several in a row, so that few calls wait for a node
+// that does not answer.
+func (c *connection) endOfContext(ctx context.Context) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("wait for memcached: %w", ctx.Err())
+	}
+	if deadline.HasWhole(ctx) && c.timeouts.Add(1) >= timeoutsToClose {
 		c.closeWith(errTimeout)
 	}
+	return errTimeout
 }
 
 // writeLoop writes the queued commands until the connection is closed.
@@ -233,12 +229,12 @@ func (c *connection) pingServer(ctx context.Context) error {
 	k := newPipeline()
 	k.reset(1)
 	k.commands = append(k.commands, pingCommand...)
-	k.timer.Reset(c.timeout)
-	defer k.timer.Stop()
-	if err := c.send(ctx, k); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if err := c.send(bounded, k); err != nil {
 		return err
 	}
-	if _, err := c.receive(ctx, k); err != nil {
+	if _, err := c.receive(bounded, k); err != nil {
 		return err
 	}
 	return k.responses[0].err

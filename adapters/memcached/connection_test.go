@@ -11,6 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -25,9 +26,9 @@ func TestConnectionClosesAfterTimeouts(t *testing.T) {
 		k := newPipeline()
 		k.reset(1)
 		k.commands = append(k.commands, pingCommand...)
-		k.timer.Reset(time.Minute)
-		if !answered {
-			k.timer.Reset(time.Millisecond)
+		timeout := time.Millisecond
+		if answered {
+			timeout = time.Minute
 		}
 		if err := c.send(t.Context(), k); err != nil {
 			return err
@@ -41,7 +42,7 @@ func TestConnectionClosesAfterTimeouts(t *testing.T) {
 				return err
 			}
 		}
-		_, err := c.receive(t.Context(), k)
+		_, err := c.receive(deadline.NewSource(timeout).Call(t.Context(), time.Now()), k)
 		return err
 	}
 	for round := range 2 {

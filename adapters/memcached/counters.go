@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -16,19 +17,24 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if err := validateHits(hits, after); err != nil {
 		return err
 	}
-	if len(hits) == 1 && hits[0].Addend > 0 {
-		return c.addMerged(ctx, hits, after)
+	if err := ctx.Err(); err != nil {
+		return storeUnavailable(err)
 	}
-	return c.addBatch(ctx, batch{hits, after}, time.Now().Add(c.timeout))
+	now := time.Now()
+	ctx = c.deadlines.Call(ctx, now)
+	if len(hits) == 1 && hits[0].Addend > 0 {
+		return c.addMerged(ctx, hits, after, now)
+	}
+	return c.addBatch(ctx, batch{hits, after})
 }
 
 // addMerged counts one hit, together with other hits of its key that are in progress.
-func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64, now time.Time) error {
 	h := &hits[0]
-	ticket := c.merged.Begin(h.Key, h.TTL, h.Addend)
+	ticket := c.merged.Begin(h.Key, h.TTL, h.Addend, now)
 	if !ticket.Waits() {
-		err := c.addBatch(ctx, batch{hits, after}, time.Now().Add(c.timeout))
-		c.merged.End(ctx, ticket)
+		err := c.addBatch(ctx, batch{hits, after})
+		c.merged.End(ticket)
 		return err
 	}
 	var err error
@@ -41,7 +47,7 @@ func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint
 // addSum counts the hits of several callers on one key.
 func (c *Client) addSum(ctx context.Context, s merge.Sum[time.Duration]) (uint64, error) {
 	b := batch{[]counter.Hit{{Key: s.Key, Addend: s.N, TTL: s.Counter}}, make([]uint64, 1)}
-	err := c.addBatch(ctx, b, time.Now().Add(c.timeout))
+	err := c.addBatch(c.deadlines.Call(ctx, time.Now()), b)
 	return b.after[0], err
 }
 
@@ -51,11 +57,10 @@ func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []
 	if err := validateHits(hits, after); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(c.timeout)
-	if haveSameKey(hits) {
-		return c.addBatch(ctx, batch{hits, after}, deadline) // hits of one key are always counted together
+	if haveSameKey(hits) { // hits of one key are always counted together
+		return c.addBatch(c.deadlines.Call(ctx, time.Now()), batch{hits, after})
 	}
-	return c.addBatchUnlessOver(ctx, batch{hits, after}, deadline)
+	return c.addBatchUnlessOver(c.deadlines.Bound(ctx), batch{hits, after})
 }
 
 // batch contains hits and the room for their counts.
@@ -89,18 +94,19 @@ func haveSameKey(hits []counter.Hit) bool {
 	return true
 }
 
-func (c *Client) addBatchUnlessOver(ctx context.Context, b batch, deadline time.Time) error {
-	if err := c.runForEachHit(ctx, b, appendGet, deadline); err != nil {
+func (c *Client) addBatchUnlessOver(ctx context.Context, b batch) error {
+	if err := c.runForEachHit(ctx, b, readCommand); err != nil {
 		return err
 	}
+	deadline.NextStep(ctx)
 	if over := findKeysToBeOver(b); len(over) > 0 {
-		return c.addHitsOfKeys(ctx, b, over, deadline)
+		return c.addHitsOfKeys(ctx, b, over)
 	}
-	if err := c.addBatch(ctx, b, deadline); err != nil {
+	if err := c.addBatch(ctx, b); err != nil {
 		return err
 	}
 	if over := findKeysOver(b); len(over) > 0 {
-		return c.subtractHits(ctx, b, over, deadline)
+		return c.subtractHits(ctx, b, over)
 	}
 	return nil
 }
@@ -156,7 +162,7 @@ func addToCount(count uint64, addend int64) uint64 {
 }
 
 // addHitsOfKeys counts the hits of the given keys. All other counts stay as they were read.
-func (c *Client) addHitsOfKeys(ctx context.Context, b batch, keys map[string]bool, deadline time.Time) error {
+func (c *Client) addHitsOfKeys(ctx context.Context, b batch, keys map[string]bool) error {
 	var indices []int
 	for i := range b.hits {
 		if keys[b.hits[i].Key] {
@@ -164,7 +170,7 @@ func (c *Client) addHitsOfKeys(ctx context.Context, b batch, keys map[string]boo
 		}
 	}
 	part := b.selectHits(indices)
-	if err := c.addBatch(ctx, part, deadline); err != nil {
+	if err := c.addBatch(ctx, part); err != nil {
 		return err
 	}
 	b.storeCountsAt(indices, part)
@@ -172,7 +178,7 @@ func (c *Client) addHitsOfKeys(ctx context.Context, b batch, keys map[string]boo
 }
 
 // subtractHits undoes the hits of a batch, except those of keys that are over a limit.
-func (c *Client) subtractHits(ctx context.Context, b batch, over map[string]bool, deadline time.Time) error {
+func (c *Client) subtractHits(ctx context.Context, b batch, over map[string]bool) error {
 	var indices []int
 	for i := range b.hits {
 		if !over[b.hits[i].Key] && b.hits[i].Addend > 0 {
@@ -183,7 +189,8 @@ func (c *Client) subtractHits(ctx context.Context, b batch, over map[string]bool
 	for i := range part.hits {
 		part.hits[i].Addend = -part.hits[i].Addend
 	}
-	if err := c.runForEachHit(ctx, part, appendCommand, deadline); err != nil {
+	err := c.undo(ctx, func(ctx context.Context) error { return c.runForEachHit(ctx, part, countCommand) })
+	if err != nil {
 		return err
 	}
 	latest := make(map[string]uint64, len(indices))
@@ -197,10 +204,22 @@ func (c *Client) subtractHits(ctx context.Context, b batch, over map[string]bool
 	return nil
 }
 
+// undo takes back what a call has counted. If ctx ends first, it is done anyway.
+func (c *Client) undo(ctx context.Context, subtract func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- subtract(c.deadlines.Bound(context.WithoutCancel(ctx))) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return storeUnavailable(errTimeout)
+	}
+}
+
 // addBatch counts the hits. It limits a counter beyond the maximum count to the maximum, far from
 // where memcached would overflow to zero.
-func (c *Client) addBatch(ctx context.Context, b batch, deadline time.Time) error {
-	if err := c.runForEachHit(ctx, b, appendCommand, deadline); err != nil {
+func (c *Client) addBatch(ctx context.Context, b batch) error {
+	if err := c.runForEachHit(ctx, b, countCommand); err != nil {
 		return err
 	}
 	for i, count := range b.after {
@@ -208,7 +227,7 @@ func (c *Client) addBatch(ctx context.Context, b batch, deadline time.Time) erro
 			continue
 		}
 		excess := counter.Hit{Key: b.hits[i].Key, Addend: -int64(count - math.MaxInt64)}
-		if err := c.runForEachHit(ctx, batch{[]counter.Hit{excess}, make([]uint64, 1)}, appendCommand, deadline); err != nil {
+		if err := c.runForEachHit(ctx, batch{[]counter.Hit{excess}, make([]uint64, 1)}, countCommand); err != nil {
 			return err
 		}
 		b.after[i] = math.MaxInt64
@@ -218,7 +237,7 @@ func (c *Client) addBatch(ctx context.Context, b batch, deadline time.Time) erro
 
 // runForEachHit runs a command for each hit and stores the counts. The hits of one node are sent
 // together and in order, and all nodes run in parallel.
-func (c *Client) runForEachHit(ctx context.Context, b batch, command encodeFunc, deadline time.Time) error {
+func (c *Client) runForEachHit(ctx context.Context, b batch, command command) error {
 	if len(b.hits) == 0 {
 		return nil
 	}
@@ -230,9 +249,9 @@ func (c *Client) runForEachHit(ctx context.Context, b batch, command encodeFunc,
 		return storeUnavailable(err)
 	}
 	if first == nil {
-		return c.runOnSeveralNodes(ctx, b, command, deadline)
+		return c.runOnSeveralNodes(ctx, b, command)
 	}
-	f := c.startRequest(ctx, first, b.hits, command, deadline)
+	f := c.startRequest(ctx, first, b.hits, command)
 	return c.finishRequest(ctx, f, b.after)
 }
 
@@ -252,7 +271,7 @@ func (c *Client) findCommonNode(hits []counter.Hit) (*node, error) {
 }
 
 // runOnSeveralNodes is runForEachHit for hits of several nodes.
-func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command encodeFunc, deadline time.Time) error {
+func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command command) error {
 	places := make(map[*node][]int)
 	for i := range b.hits {
 		n, err := c.ring.findNode(b.hits[i].Key)
@@ -269,7 +288,7 @@ func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command encodeF
 	shares := make([]share, 0, len(places))
 	for n, indices := range places {
 		part := b.selectHits(indices)
-		shares = append(shares, share{c.startRequest(ctx, n, part.hits, command, deadline), indices, part})
+		shares = append(shares, share{c.startRequest(ctx, n, part.hits, command), indices, part})
 	}
 	var failure error
 	for _, s := range shares {
@@ -287,20 +306,21 @@ type request struct {
 	pipeline   *pipeline
 	connection *connection
 	noRetry    bool // it subtracts hits, which must not happen twice
+	hits       []counter.Hit
+	counts     bool // it counts the hits, and does not only read
 	err        error
 }
 
 // startRequest sends the commands of hits to a node.
-func (c *Client) startRequest(ctx context.Context, n *node, hits []counter.Hit, command encodeFunc, deadline time.Time) request {
+func (c *Client) startRequest(ctx context.Context, n *node, hits []counter.Hit, command command) request {
 	k := c.getPipeline()
 	k.reset(len(hits))
 	now := time.Now()
-	f := request{node: n, pipeline: k}
+	f := request{node: n, pipeline: k, hits: hits, counts: command.counts}
 	for i := range hits {
-		k.commands = command(k.commands, &hits[i], now)
+		k.commands = command.encode(k.commands, &hits[i], now)
 		f.noRetry = f.noRetry || hits[i].Addend < 0
 	}
-	k.timer.Reset(deadline.Sub(now))
 	f.sendPipeline(ctx)
 	return f
 }
@@ -308,7 +328,7 @@ func (c *Client) startRequest(ctx context.Context, n *node, hits []counter.Hit, 
 // sendPipeline sends the pipeline over an open connection of its node.
 func (f *request) sendPipeline(ctx context.Context) {
 	for {
-		if f.connection, f.err = f.node.waitForConnection(ctx, f.pipeline); f.err != nil {
+		if f.connection, f.err = f.node.waitForConnection(ctx); f.err != nil {
 			return
 		}
 		if f.err = f.connection.send(ctx, f.pipeline); !errors.Is(f.err, errClosed) {
@@ -327,7 +347,7 @@ func (c *Client) finishRequest(ctx context.Context, f request, after []uint64) e
 	}
 	err := f.err
 	if err == nil {
-		err = storeCounts(f.pipeline.responses, after)
+		err = f.storeCounts(after)
 	}
 	c.putPipeline(f.pipeline)
 	if err != nil {
@@ -347,17 +367,21 @@ func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) 
 			abandoned, f.err = f.connection.receive(ctx, f.pipeline)
 		}
 	}
-	f.pipeline.timer.Stop()
 	return abandoned
 }
 
-// storeCounts copies the counts from the responses to after.
-func storeCounts(answers []response, after []uint64) error {
-	for i := range answers {
-		if err := answers[i].err; err != nil {
-			return err
+// storeCounts copies the counts from the responses to after. A counter that is missing is zero, but an
+// addition always has a count.
+func (f *request) storeCounts(after []uint64) error {
+	for i := range f.pipeline.responses {
+		r := &f.pipeline.responses[i]
+		switch {
+		case r.err != nil:
+			return r.err
+		case !r.number && (!r.missing || f.counts && f.hits[i].Addend > 0):
+			return errNoCount
 		}
-		after[i] = answers[i].count
+		after[i] = r.count
 	}
 	return nil
 }

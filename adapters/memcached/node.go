@@ -125,9 +125,9 @@ func pingUntilEnd(ctx context.Context, c *connection) {
 }
 
 // waitForConnection returns an open connection. If there is none, it waits for the next attempt to
-// connect, until the timer of the pipeline fires or ctx ends. If the node is known to be
+// connect, until ctx ends. If the node is known to be
 // unreachable, it returns an error at once.
-func (n *node) waitForConnection(ctx context.Context, k *pipeline) (*connection, error) {
+func (n *node) waitForConnection(ctx context.Context) (*connection, error) {
 	for {
 		changed, away := n.state.observe()
 		if c := n.pickConnection(); c != nil {
@@ -138,8 +138,6 @@ func (n *node) waitForConnection(ctx context.Context, k *pipeline) (*connection,
 		}
 		select {
 		case <-changed:
-		case <-k.timer.C:
-			return nil, errTimeout
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -24,21 +24,30 @@ const maxValue = 64
 // value closes the connection.
 const maxSkippedValue = 1 << 30
 
-// encodeFunc appends the command for a hit.
-type encodeFunc func(out []byte, h *counter.Hit, now time.Time) []byte
+// command makes the command for a hit.
+type command struct {
+	encode func(out []byte, h *counter.Hit, now time.Time) []byte
+	counts bool // the hit is counted, and not only its counter read
+}
+
+var countCommand, readCommand = command{appendCommand, true}, command{appendGet, false}
 
 // pingCommand is the meta no-op command.
 const pingCommand = "mn\r\n"
 
 // response is the reply to one command.
 type response struct {
-	count  uint64
-	cas    uint64 // of the value, if the command asked for it
-	mark   uint32 // the client flags of the value, if the command asked for them
-	found  bool
-	stored bool  // the value was stored
-	err    error // the error that memcached replied
+	count   uint64
+	cas     uint64 // of the value, if the command asked for it
+	mark    uint32 // the client flags of the value, if the command asked for them
+	number  bool   // count is the value
+	missing bool   // there is no value
+	stored  bool   // the value was stored
+	err     error  // the error that memcached replied
 }
+
+// errNoCount means that memcached replied to an addition without a count.
+var errNoCount = errors.New("memcached did not return the count")
 
 // errInvalidResponse means that the connection must be closed, because the following bytes cannot
 // be parsed either.
@@ -155,12 +164,12 @@ func readResponse(r *bufio.Reader) (response, error) {
 		a, err := readValue(r, size)
 		a.cas, a.mark = id, mark
 		return a, err
-	case "EN", "NF", "EX", "NS":
+	case "EN", "NF":
+		return response{missing: true}, nil
+	case "EX", "NS", "MN":
 		return response{}, nil
 	case "HD":
-		return response{found: true, stored: true}, nil
-	case "MN":
-		return response{found: true}, nil
+		return response{stored: true}, nil
 	case "ERROR", "CLIENT_ERROR", "SERVER_ERROR":
 		return response{err: parseError(line)}, nil
 	default:
@@ -226,7 +235,7 @@ func readValue(r *bufio.Reader, digits []byte) (response, error) {
 	if !ended {
 		return response{}, errInvalidResponse
 	}
-	a := response{found: true}
+	a := response{number: true}
 	if a.count, ok = parseCount(bytes.TrimRight(text, " ")); !ok {
 		a = response{err: errNotACounter}
 	}

@@ -39,10 +39,10 @@ func TestCommands(t *testing.T) {
 
 func TestResponses(t *testing.T) {
 	for text, want := range map[string]response{
-		"VA 1\r\n7\r\n":      {count: 7, found: true},
-		"VA 2 t30\r\n7 \r\n": {count: 7, found: true},
-		"VA 20\r\n" + fmt.Sprint(uint64(math.MaxUint64)) + "\r\n": {count: math.MaxUint64, found: true},
-		"EN\r\n": {}, "NF\r\n": {}, "MN\r\n": {found: true},
+		"VA 1\r\n7\r\n":      {count: 7, number: true},
+		"VA 2 t30\r\n7 \r\n": {count: 7, number: true},
+		"VA 20\r\n" + fmt.Sprint(uint64(math.MaxUint64)) + "\r\n": {count: math.MaxUint64, number: true},
+		"EN\r\n": {missing: true}, "NF\r\n": {missing: true}, "NS\r\n": {}, "EX\r\n": {}, "HD\r\n": {stored: true}, "MN\r\n": {},
 		"VA 5\r\nhello\r\n":                                   {err: errNotACounter},
 		"VA 0\r\n\r\n":                                        {err: errNotACounter},
 		"VA 20\r\n18446744073709551616\r\n":                   {err: errNotACounter},
@@ -52,16 +52,16 @@ func TestResponses(t *testing.T) {
 		"SERVER_ERROR out of memory storing object\r\n":       {err: errors.New("memcached refused the command: SERVER_ERROR out of memory")},
 		"CLIENT_ERROR cannot increment non-numeric value\r\n": {err: errors.New("memcached refused the command: CLIENT_ERROR cannot")},
 	} {
-		r := bufio.NewReader(strings.NewReader(text + "MN\r\n"))
+		r := bufio.NewReader(strings.NewReader(text + "VA 1\r\n5\r\n"))
 		got, err := readResponse(r)
-		if err != nil || got.count != want.count || got.found != want.found || (got.err == nil) != (want.err == nil) {
+		if err != nil || got.count != want.count || got.number != want.number || got.missing != want.missing || got.stored != want.stored || (got.err == nil) != (want.err == nil) {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 			continue
 		}
 		if want.err != nil && !strings.HasPrefix(got.err.Error(), want.err.Error()) {
 			t.Errorf("%q: %v, want %v", text, got.err, want.err)
 		}
-		if next, err := readResponse(r); err != nil || !next.found {
+		if next, err := readResponse(r); err != nil || next.count != 5 {
 			t.Errorf("%q: the response after it is read as %+v, %v", text, next, err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestCountRoundTrip(t *testing.T) {
 		spaces := strings.Repeat(" ", rapid.IntRange(0, 20).Draw(t, "spaces"))
 		value := fmt.Sprint(n) + spaces
 		a, err := readResponse(bufio.NewReader(strings.NewReader(fmt.Sprintf("VA %d\r\n%s\r\n", len(value), value))))
-		if err != nil || a.count != n || !a.found {
+		if err != nil || a.count != n || !a.number {
 			t.Fatalf("%d is read as %+v, %v", n, a, err)
 		}
 	})

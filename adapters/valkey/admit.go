@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -35,48 +35,76 @@ const (
 
 var _ counter.Admitter = (*Client)(nil)
 
-// Admit implements counter.Admitter. The hits of each cluster slot are decided by one script.
+// maxScriptHits is the greatest number of hits that one script decides about, each by itself: about 2 ms
+// of the server.
+const maxScriptHits = 100
+
+// Admit implements counter.Admitter. The hits of each cluster slot are decided by one script, or by
+// several if there are many.
 func (c *Client) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
+	if len(hits) > maxScriptHits {
+		ctx = c.store.deadlines.Bound(ctx)
+	}
 	return c.admitBySlot(ctx, hits, results, admitEach)
 }
 
-// AdmitAll implements counter.Admitter with one script for all hits. Over several slots of a cluster it
-// asks first, with the effect that the package documentation describes.
+// AdmitAll implements counter.Admitter with one script for all hits. Over several slots of a cluster, and
+// for very many hits, it looks first, with the effect that the package documentation describes.
 func (c *Client) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	if c.store.cluster.Load() == nil || len(hits) == 0 || len(c.groupBySlot(hits)) == 1 {
+	atOnce := len(hits) <= maxAtomic
+	if atOnce && (c.store.cluster.Load() == nil || len(hits) == 0 || len(c.groupBySlot(hits)) == 1) {
 		return c.admitBySlot(ctx, hits, results, admitTogether)
 	}
+	ctx = c.store.deadlines.Bound(ctx)
 	if err := c.admitBySlot(ctx, hits, results, admitNothing); err != nil {
 		return err
 	}
-	over, fixed := map[string]bool{}, []int{}
-	sums := map[string]int64{}
-	for i := range hits {
-		h := &hits[i]
-		sums[h.Key] += h.Addend
-		if h.Algorithm == ratelimit.FixedWindow {
-			fixed = append(fixed, i)
-			if addToCount(results[i].Count, sums[h.Key]) > h.Limit {
-				over[h.Key] = true
-			}
-		} else if !results[i].Verdict.Admitted {
-			over[h.Key] = true
-		}
-	}
-	if len(over) == 0 {
+	deadline.NextStep(ctx)
+	over, full := admission{hits, results}.findRefused()
+	switch {
+	case len(over) == 0 && atOnce:
 		return c.admitBySlot(ctx, hits, results, admitTogether)
+	case len(over) == 0:
+		return c.admitBySlot(ctx, hits, results, admitEach)
+	case len(full) == 0:
+		return nil
 	}
-	for _, i := range fixed {
-		if !over[hits[i].Key] {
-			continue
-		}
-		after := []uint64{0}
-		if err := c.Add(ctx, hits[i:i+1], after); err != nil {
-			return err
-		}
-		results[i].Count = after[0]
+	after := make([]uint64, len(full))
+	if err := c.Add(ctx, selectHits(hits, full), after); err != nil {
+		return err
+	}
+	for i, at := range full {
+		results[at].Count = after[i]
 	}
 	return nil
+}
+
+// findRefused returns the keys whose hits together are refused or go over a limit, after a look at all
+// counters, and the indices of the fixed windows among them. Where the hits of a key were looked at in
+// several parts, it corrects the results.
+func (a admission) findRefused() (over map[string]bool, full []int) {
+	over = map[string]bool{}
+	sums := map[string]int64{}
+	for i := range a.hits {
+		h, r := &a.hits[i], &a.results[i]
+		sums[h.Key] += h.Addend
+		switch {
+		case h.Algorithm == ratelimit.FixedWindow:
+			if addToCount(r.Count, sums[h.Key]) > h.Limit {
+				over[h.Key] = true
+			}
+		case !r.Verdict.Admitted:
+			over[h.Key] = true
+		case h.Addend > 0 && sums[h.Key] > toInt64(r.Verdict.Remaining):
+			over[h.Key], r.Verdict.Admitted, r.Verdict.Reset = true, false, h.Window
+		}
+	}
+	for i := range a.hits {
+		if h := &a.hits[i]; h.Algorithm == ratelimit.FixedWindow && over[h.Key] {
+			full = append(full, i)
+		}
+	}
+	return over, full
 }
 
 // admitBySlot runs the script for the hits of each slot; for all hits if the store is not a cluster.
@@ -93,25 +121,14 @@ func (c *Client) admitBySlot(ctx context.Context, hits []counter.Hit, results []
 	if len(groups) == 1 {
 		return c.admitOnNode(ctx, c.store.findNode(hits[0].Key), admission{hits, results}, mode)
 	}
-	var all sync.WaitGroup
-	failures := make(chan error, len(groups))
-	for _, indices := range groups {
-		all.Go(func() {
-			part := admission{selectHits(hits, indices), make([]counter.Admitted, len(indices))}
-			failures <- c.admitOnNode(ctx, c.store.findNode(part.hits[0].Key), part, mode)
-			for i, at := range indices {
-				results[at] = part.results[i]
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	for err := range failures {
-		if err != nil {
-			return err
+	return inParallel(groups, func(_ uint16, indices []int) error {
+		part := admission{selectHits(hits, indices), make([]counter.Admitted, len(indices))}
+		err := c.admitOnNode(ctx, c.store.findNode(part.hits[0].Key), part, mode)
+		for i, at := range indices {
+			results[at] = part.results[i]
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // admission is hits and the room for their results.
@@ -120,8 +137,20 @@ type admission struct {
 	results []counter.Admitted
 }
 
-// admitOnNode runs a script on a node.
+// admitOnNode runs scripts on a node, in turn: one, if all hits are decided together.
 func (c *Client) admitOnNode(ctx context.Context, n *node, a admission, mode string) error {
+	for mode != admitTogether && len(a.hits) > maxScriptHits {
+		if err := c.admitInCall(ctx, n, admission{a.hits[:maxScriptHits], a.results[:maxScriptHits]}, mode); err != nil {
+			return err
+		}
+		deadline.NextStep(ctx)
+		a = admission{a.hits[maxScriptHits:], a.results[maxScriptHits:]}
+	}
+	return c.admitInCall(ctx, n, a, mode)
+}
+
+// admitInCall runs a script on a node.
+func (c *Client) admitInCall(ctx context.Context, n *node, a admission, mode string) error {
 	return c.store.call(ctx, newRoute(n, a.hits), func(ctx context.Context, client valkey.Client) error {
 		numbers, err := a.run(ctx, client, mode).ToArray()
 		if err != nil {

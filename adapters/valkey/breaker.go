@@ -24,10 +24,9 @@ func (b *breaker) recordAnswer() {
 	}
 }
 
-// recordNoAnswer counts a call without an answer for each of its callers, and reports whether it opened
-// the breaker.
-func (b *breaker) recordNoAnswer(callers int) bool {
-	return b.failures.Add(int32(min(callers, failuresToOpen))) >= failuresToOpen && b.open.CompareAndSwap(false, true)
+// recordNoAnswer counts a call without an answer, and reports whether it opened the breaker.
+func (b *breaker) recordNoAnswer() bool {
+	return b.failures.Add(1) >= failuresToOpen && b.open.CompareAndSwap(false, true)
 }
 
 // closeIfOpen closes the breaker, and reports whether it was open.

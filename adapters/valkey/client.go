@@ -11,14 +11,14 @@
 // disappeared (evicted, flushed, lost in a failover), INCRBY returns the addend alone, and the
 // client sets the expiry again.
 //
-// While a command for a key is in progress, further calls with one hit of this key wait, and the next
-// command counts their hits together. Each call gets its own count. A call that gives up while it waits
-// is counted.
+// While a command for a key is in progress, further calls with one hit of this key wait for a moment (less
+// than a thirty-second of the timeout) or until it has ended, and the next command counts their hits
+// together. Each call gets its own count. A call that gives up while it waits is counted.
 //
 // # Failures of the store
 //
-// Every call ends within KVSTORE_TIMEOUT. After five consecutive calls without an answer, calls
-// fail at once until a background probe gets an answer. If the connection breaks during a call, the
+// Every call ends within KVSTORE_TIMEOUT and a sixteenth of it, however many steps it has. After five
+// consecutive commands without an answer, calls fail at once until a background probe gets an answer. If the connection breaks during a call, the
 // call is repeated within its deadline. If the first attempt had been executed after all, its hits
 // count twice, which never lets more requests through than the limit. A call that subtracts hits is
 // not repeated, because subtracting twice would. If the server has become a read-only replica, the
@@ -34,6 +34,12 @@
 // over its limit, but the hits in the other slots were counted too. So a limit never lets more
 // requests through, but one hit too many may be counted, contrary to contract L-10 (see contract
 // L-42). A call within one slot is exact, and so is every call with one hit.
+//
+// # Many hits
+//
+// A server does nothing else while it executes a script. So Admit decides about at most 100 hits in one
+// script, and more than 500 hits of AddUnlessOver or AdmitAll are counted in two steps too, as over
+// several slots, outside clusters as well. Add sends at most 1000 hits at once.
 package valkey
 
 import (
@@ -43,6 +49,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -68,7 +75,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &managedClient{deadlines: deadlines{timeout: cfg.Timeout}, dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
+	m := &managedClient{deadlines: deadline.NewSource(cfg.Timeout), dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
 	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}

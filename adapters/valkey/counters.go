@@ -6,11 +6,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -27,6 +28,9 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	if len(hits) == 1 && hits[0].Addend > 0 {
 		return c.addMerged(ctx, hits, after)
 	}
+	if len(hits) > maxPipeline {
+		ctx = c.store.deadlines.Bound(ctx)
+	}
 	if n := c.store.findCommonNode(hits); n != nil {
 		return c.addOnNode(ctx, n, hits, after)
 	}
@@ -35,15 +39,21 @@ func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) er
 	})
 }
 
+// maxPipeline is the greatest number of hits that are sent at once, so that calls which share the
+// connection do not wait for long.
+const maxPipeline = 1000
+
 // addMerged counts one hit, together with other hits of its key that are in progress.
 func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	h := &hits[0]
-	ticket := c.merged.Begin(h.Key, life{h.Window, h.TTL}, h.Addend)
+	if err := ctx.Err(); err != nil {
+		return storeUnavailable(err)
+	}
+	h, now := &hits[0], time.Now()
+	ctx = c.store.deadlines.Call(ctx, now)
+	ticket := c.merged.Begin(h.Key, life{h.Window, h.TTL}, h.Addend, now)
 	if !ticket.Waits() {
-		at := newRoute(c.store.findNode(h.Key), hits)
-		at.ticket = ticket
-		err := c.addOnRoute(ctx, at, hits, after)
-		c.merged.End(ctx, ticket)
+		err := c.addOnNode(ctx, c.store.findNode(h.Key), hits, after)
+		c.merged.End(ticket)
 		return err
 	}
 	var err error
@@ -60,19 +70,24 @@ type life struct{ window, ttl time.Duration }
 func (c *Client) addSum(ctx context.Context, s merge.Sum[life]) (uint64, error) {
 	hits := []counter.Hit{{Key: s.Key, Addend: s.N, Window: s.Counter.window, TTL: s.Counter.ttl}}
 	after := make([]uint64, 1)
-	at := newRoute(c.store.findNode(s.Key), hits)
-	at.callers = s.Callers
-	err := c.addOnRoute(ctx, at, hits, after)
+	err := c.addOnNode(ctx, c.store.findNode(s.Key), hits, after)
 	return after[0], err
 }
 
-// addOnNode counts hits whose keys are all on node n.
+// addOnNode counts hits whose keys are all on node n. Many hits are several calls, in turn.
 func (c *Client) addOnNode(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
-	return c.addOnRoute(ctx, newRoute(n, hits), hits, after)
+	for len(hits) > maxPipeline {
+		if err := c.addInCall(ctx, n, hits[:maxPipeline], after[:maxPipeline]); err != nil {
+			return err
+		}
+		deadline.NextStep(ctx)
+		hits, after = hits[maxPipeline:], after[maxPipeline:]
+	}
+	return c.addInCall(ctx, n, hits, after)
 }
 
-func (c *Client) addOnRoute(ctx context.Context, at route, hits []counter.Hit, after []uint64) error {
-	return c.store.call(ctx, at, func(ctx context.Context, client valkey.Client) error {
+func (c *Client) addInCall(ctx context.Context, n *node, hits []counter.Hit, after []uint64) error {
+	return c.store.call(ctx, newRoute(n, hits), func(ctx context.Context, client valkey.Client) error {
 		if len(hits) == 1 && hits[0].Addend > 0 && c.known.contains(hits[0].Key) {
 			result := client.Do(ctx, newCountCommand(client.B(), &hits[0]))
 			return c.storeCounts(ctx, client, batch{hits: hits, after: after}, []valkey.ValkeyResult{result})
@@ -84,25 +99,28 @@ func (c *Client) addOnRoute(ctx context.Context, at route, hits []counter.Hit, a
 // callEachGroup runs call for each group of hits, in parallel, and copies the counts to b.after. It
 // returns one of the errors, if any.
 func callEachGroup[K comparable](groups map[K][]int, b batch, call func(K, []counter.Hit, []uint64) error) error {
-	var all sync.WaitGroup
-	failures := make(chan error, len(groups))
-	for group, indices := range groups {
-		all.Go(func() {
-			after := make([]uint64, len(indices))
-			failures <- call(group, selectHits(b.hits, indices), after)
-			for i, at := range indices {
-				b.after[at] = after[i]
-			}
-		})
-	}
-	all.Wait()
-	close(failures)
-	for err := range failures {
-		if err != nil {
-			return err
+	return inParallel(groups, func(group K, indices []int) error {
+		after := make([]uint64, len(indices))
+		err := call(group, selectHits(b.hits, indices), after)
+		for i, at := range indices {
+			b.after[at] = after[i]
 		}
+		return err
+	})
+}
+
+// maxParallel is the greatest number of groups of a request that are sent at the same time, so that a
+// request with keys in very many slots leaves room for others.
+const maxParallel = 32
+
+// inParallel runs call for each group. It returns one of the errors, if any.
+func inParallel[K comparable](groups map[K][]int, call func(K, []int) error) error {
+	var all errgroup.Group
+	all.SetLimit(maxParallel)
+	for group, indices := range groups {
+		all.Go(func() error { return call(group, indices) })
 	}
-	return nil
+	return all.Wait()
 }
 
 // addInPipelines counts the hits in one pipeline, or in several if pipelineLimit is set. Commands

@@ -78,7 +78,7 @@ func TestPairContract(t *testing.T) {
 	key := newKeys()
 	other := open(t, newConfig(address))
 	open := func(*testing.T) countertest.Subject {
-		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other), Key: key}
+		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other, time.Minute), Key: key}
 	}
 	countertest.Run(t, open)
 	countertest.RunAdmitter(t, open)
@@ -88,7 +88,7 @@ func TestPairContract(t *testing.T) {
 func TestPairAdmitsAllOrNothing(t *testing.T) {
 	stopped := clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC))
 	second, other := memory.NewCounters(stopped, memory.Config{MaxCounters: 9}), memory.NewCounters(stopped, memory.Config{MaxCounters: 9})
-	pair := valkey.NewPair(second, other)
+	pair := valkey.NewPair(second, other, time.Minute)
 	hits := []counter.Hit{
 		{Key: "s", Addend: 1, Limit: 1, Burst: 100, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket},
 		{Key: "d", Addend: 1, Limit: 1, Burst: 2, Window: 24 * time.Hour, TTL: time.Hour, Algorithm: ratelimit.TokenBucket},
@@ -108,7 +108,7 @@ func TestPairAdmitsAllOrNothing(t *testing.T) {
 
 func TestPairSplitsHitsByWindow(t *testing.T) {
 	second, other := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9})
-	pair := valkey.NewPair(second, other)
+	pair := valkey.NewPair(second, other, time.Minute)
 	hits := []counter.Hit{
 		{Key: "m", Addend: 1, Limit: 2, Window: time.Minute, TTL: time.Minute},
 		{Key: "s", Addend: 1, Limit: 1, Window: time.Second, TTL: time.Minute},

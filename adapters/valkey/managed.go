@@ -14,7 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -40,9 +40,9 @@ const maxCalls = 1024
 // and updates the list of cluster nodes.
 type managedClient struct {
 	newClient     func() (valkey.Client, error)
-	deadlines     deadlines     // of calls
-	dialTimeout   time.Duration // of connecting, and of a probe, which may have to connect
-	probeWhenIdle bool          // also probe the store while there are no calls, so that a failure is known
+	deadlines     *deadline.Source // of calls
+	dialTimeout   time.Duration    // of connecting, and of a probe, which may have to connect
+	probeWhenIdle bool             // also probe the store while there are no calls, so that a failure is known
 	log           *logrus.Entry
 
 	current         atomic.Pointer[valkey.Client] // nil until the first connection
@@ -162,13 +162,7 @@ type route struct {
 	key            string
 	noRetry        bool // do not repeat the call if it may have been executed
 	noPartialRetry bool // nor if a part of it may have been
-
-	callers int                // on whose behalf the call is made; 0 means 1
-	ticket  merge.Ticket[life] // of the call, for which others may wait
 }
-
-// waiting returns the number of callers that get no answer if the call gets none.
-func (r *route) waiting() int { return max(r.callers, 1) + r.ticket.Waiting() }
 
 // newRoute returns the route of hits on one node. A call that subtracts hits must not be executed
 // twice, because then more requests than the limit would get through.
@@ -194,7 +188,8 @@ func (m *managedClient) call(ctx context.Context, at route, fn func(context.Cont
 	if at.node.breaker.isOpen() {
 		return storeUnavailable(errBreakerOpen)
 	}
-	err := m.callWithRetries(m.deadlines.bound(ctx), at, fn)
+	ctx = m.deadlines.Call(ctx, time.Now())
+	err := m.callWithRetries(ctx, at, fn)
 	if err == nil {
 		at.node.breaker.recordAnswer()
 		return nil
@@ -231,8 +226,9 @@ func (m *managedClient) callWithRetries(ctx context.Context, at route, fn func(c
 	return err
 }
 
-// recordFailure updates the state of the node after a failed call. An error reply is an answer. A
-// call whose caller gave up says nothing about the node.
+// recordFailure updates the state of the node after a failed call. An error reply is an answer. A call
+// that ended early, because its caller gave up or others of the same decision came before, says nothing
+// about the node.
 func (m *managedClient) recordFailure(ctx context.Context, at route, err error) {
 	if reply, ok := serverError(err); ok {
 		at.node.breaker.recordAnswer()
@@ -242,12 +238,12 @@ func (m *managedClient) recordFailure(ctx context.Context, at route, err error) 
 		}
 		return
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !deadline.HasWhole(ctx) {
 		return
 	}
 	key := strings.Clone(at.key) // the caller may reuse the memory of at.key
 	at.node.failedKey.Store(&key)
-	if at.node.breaker.recordNoAnswer(at.waiting()) {
+	if at.node.breaker.recordNoAnswer() {
 		m.log.WithError(err).Warn("the counter store does not answer; calls fail at once until it answers again")
 		m.wakeUp()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -13,38 +14,38 @@ import (
 // contract L-10 that contract L-42 describes.
 type Pair struct {
 	second, other counter.Store
+	deadlines     *deadline.Source
 }
 
 // NewPair returns a store that sends hits with a window of a second to second, and all others to
-// other.
-func NewPair(second, other counter.Store) *Pair { return &Pair{second, other} }
+// other. All calls for the hits of a request together have the timeout.
+func NewPair(second, other counter.Store, timeout time.Duration) *Pair {
+	return &Pair{second, other, deadline.NewSource(timeout)}
+}
 
 // Add implements counter.Store.
 func (p *Pair) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	return p.callBothStores(hits, after, func(s counter.Store, hits []counter.Hit, after []uint64) error {
-		return s.Add(ctx, hits, after)
-	})
+	return p.callBothStores(ctx, batch{hits: hits, after: after}, counter.Store.Add)
 }
 
 // AddUnlessOver implements counter.Store.
 func (p *Pair) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	unlessOver := func(s counter.Store, hits []counter.Hit, after []uint64) error {
-		return s.AddUnlessOver(ctx, hits, after)
-	}
 	if err := checkLength(hits, after); err != nil {
 		return err
 	}
+	b := batch{hits: hits, after: after}
 	if p.findCommonStore(hits) != nil {
-		return p.callBothStores(hits, after, unlessOver)
+		return p.callBothStores(ctx, b, counter.Store.AddUnlessOver)
 	}
-	over, err := readKeysOverLimit(ctx, p, batch{hits: hits, after: after})
+	ctx = p.deadlines.Bound(ctx)
+	over, err := readKeysOverLimit(ctx, p, b)
 	if err != nil {
 		return err
 	}
 	if len(over) > 0 {
-		return addHitsOfKeys(ctx, p, over, batch{hits: hits, after: after})
+		return addHitsOfKeys(ctx, p, over, b)
 	}
-	return p.callBothStores(hits, after, unlessOver)
+	return p.callBothStores(ctx, b, counter.Store.AddUnlessOver)
 }
 
 // Ping implements counter.Store. It fails if either store does not answer.
@@ -52,39 +53,31 @@ func (p *Pair) Ping(ctx context.Context) error {
 	return errors.Join(p.second.Ping(ctx), p.other.Ping(ctx))
 }
 
-// callBothStores runs call for each store that has hits.
-func (p *Pair) callBothStores(hits []counter.Hit, after []uint64, call func(counter.Store, []counter.Hit, []uint64) error) error {
-	if err := checkLength(hits, after); err != nil {
+// callBothStores runs call for each store that has hits, for both at the same time.
+func (p *Pair) callBothStores(ctx context.Context, b batch, call func(counter.Store, context.Context, []counter.Hit, []uint64) error) error {
+	if err := checkLength(b.hits, b.after); err != nil {
 		return err
 	}
-	if s := p.findCommonStore(hits); s != nil {
-		return call(s, hits, after)
+	if s := p.findCommonStore(b.hits); s != nil {
+		return call(s, ctx, b.hits, b.after)
 	}
-	var second, other []int
-	for i := range hits {
-		if isPerSecond(&hits[i]) {
-			second = append(second, i)
-		} else {
-			other = append(other, i)
-		}
-	}
-	// One after the other: few requests have limits of both kinds, and a goroutine for each would
-	// cost more than it saves.
-	if err := callStore(p.second, second, batch{hits: hits, after: after}, call); err != nil {
-		return err
-	}
-	return callStore(p.other, other, batch{hits: hits, after: after}, call)
+	ctx = p.deadlines.Bound(ctx)
+	return callEachGroup(p.groupByStore(b.hits), b, func(s counter.Store, hits []counter.Hit, after []uint64) error {
+		return call(s, ctx, hits, after)
+	})
 }
 
-func callStore(s counter.Store, indices []int, b batch, call func(counter.Store, []counter.Hit, []uint64) error) error {
-	counts := make([]uint64, len(indices))
-	if err := call(s, selectHits(b.hits, indices), counts); err != nil {
-		return err
+// groupByStore returns the indices of the hits of each store.
+func (p *Pair) groupByStore(hits []counter.Hit) map[counter.Store][]int {
+	groups := make(map[counter.Store][]int, 2)
+	for i := range hits {
+		s := p.other
+		if isPerSecond(&hits[i]) {
+			s = p.second
+		}
+		groups[s] = append(groups[s], i)
 	}
-	for i, at := range indices {
-		b.after[at] = counts[i]
-	}
-	return nil
+	return groups
 }
 
 // findCommonStore returns the store of all hits, or nil if they need both.

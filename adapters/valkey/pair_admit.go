@@ -3,7 +3,9 @@ package valkey
 import (
 	"context"
 	"slices"
+	"sync"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -11,45 +13,55 @@ import (
 
 // Admit implements counter.Admitter.
 func (p *Pair) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	return p.admitInBoth(hits, results, func(s counter.Store, a admission) error { return s.Admit(ctx, a.hits, a.results) })
+	return p.admitInBoth(ctx, admission{hits, results}, func(ctx context.Context, s counter.Store, a admission) error {
+		return s.Admit(ctx, a.hits, a.results)
+	})
 }
 
 // AdmitAll implements counter.Admitter. With hits of both stores, each decides about its own; if only one
 // refuses, what the other has counted is given back.
 func (p *Pair) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	var refused, admitted []share
-	err := p.admitInBoth(hits, results, func(s counter.Store, a admission) error {
-		if err := s.AdmitAll(ctx, a.hits, a.results); err != nil {
-			return err
-		}
-		if a.isRefused() {
-			refused = append(refused, share{s, a})
-		} else {
-			admitted = append(admitted, share{s, a})
-		}
-		return nil
+	var mutex sync.Mutex
+	refused := map[counter.Store]bool{}
+	if p.findCommonStore(hits) == nil {
+		ctx = p.deadlines.Bound(ctx)
+	}
+	all := admission{hits, results}
+	err := p.admitInBoth(ctx, all, func(ctx context.Context, s counter.Store, a admission) error {
+		err := s.AdmitAll(ctx, a.hits, a.results)
+		mutex.Lock()
+		defer mutex.Unlock()
+		refused[s] = err == nil && a.isRefused()
+		return err
 	})
-	if err != nil || len(refused) == 0 || len(admitted) == 0 {
+	if err != nil || len(refused) < 2 || refused[p.second] == refused[p.other] {
 		return err
 	}
-	return p.admitInBoth(hits, results, func(s counter.Store, a admission) error {
-		for _, r := range refused {
-			if r.store == s {
-				copy(a.results, r.results)
-				return nil
-			}
-		}
-		for i := range a.hits {
-			a.hits[i].Addend = -a.hits[i].Addend
-		}
-		return s.Admit(ctx, a.hits, a.results)
-	})
+	deadline.NextStep(ctx)
+	s := p.second
+	if refused[s] {
+		s = p.other
+	}
+	return giveBack(ctx, s, all, p.groupByStore(hits)[s])
 }
 
-// share is the part of an admission that one store has decided about.
-type share struct {
-	store counter.Store
-	admission
+// giveBack gives hits back that a store has admitted. If ctx ends first, it is done anyway.
+func giveBack(ctx context.Context, s counter.Store, of admission, indices []int) error {
+	part := admission{slices.Clone(selectHits(of.hits, indices)), make([]counter.Admitted, len(indices))}
+	for i := range part.hits {
+		part.hits[i].Addend = -part.hits[i].Addend
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Admit(context.WithoutCancel(ctx), part.hits, part.results) }()
+	select {
+	case err := <-done:
+		for i, at := range indices {
+			of.results[at] = part.results[i]
+		}
+		return err
+	case <-ctx.Done():
+		return storeUnavailable(ctx.Err())
+	}
 }
 
 // isRefused reports whether a hit was refused, or took its fixed window over its limit.
@@ -63,28 +75,21 @@ func (a admission) isRefused() bool {
 	return false
 }
 
-// admitInBoth runs call for each store that has hits, one after the other.
-func (p *Pair) admitInBoth(hits []counter.Hit, results []counter.Admitted, call func(counter.Store, admission) error) error {
-	if len(hits) != len(results) {
-		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
+// admitInBoth runs call for each store that has hits, for both at the same time.
+func (p *Pair) admitInBoth(ctx context.Context, a admission, call func(context.Context, counter.Store, admission) error) error {
+	if len(a.hits) != len(a.results) {
+		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(a.hits), len(a.results))
 	}
-	for _, s := range []counter.Store{p.second, p.other} {
-		var indices []int
-		for i := range hits {
-			if isPerSecond(&hits[i]) == (s == p.second) {
-				indices = append(indices, i)
-			}
-		}
-		if len(indices) == 0 {
-			continue
-		}
-		part := admission{slices.Clone(selectHits(hits, indices)), make([]counter.Admitted, len(indices))}
-		if err := call(s, part); err != nil {
-			return err
-		}
+	if s := p.findCommonStore(a.hits); s != nil {
+		return call(ctx, s, a)
+	}
+	ctx = p.deadlines.Bound(ctx)
+	return inParallel(p.groupByStore(a.hits), func(s counter.Store, indices []int) error {
+		part := admission{selectHits(a.hits, indices), make([]counter.Admitted, len(indices))}
+		err := call(ctx, s, part)
 		for i, at := range indices {
-			results[at] = part.results[i]
+			a.results[at] = part.results[i]
 		}
-	}
-	return nil
+		return err
+	})
 }

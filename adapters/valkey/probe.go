@@ -21,7 +21,7 @@ func (m *managedClient) probeIdleStore(ctx context.Context) {
 	for _, n := range m.allNodes() {
 		if err == nil {
 			n.breaker.recordAnswer()
-		} else if n.breaker.recordNoAnswer(1) {
+		} else if n.breaker.recordNoAnswer() {
 			m.log.WithError(err).Warn("the counter store does not answer; calls fail at once until it answers again")
 		}
 	}

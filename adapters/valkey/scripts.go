@@ -7,6 +7,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -59,24 +60,37 @@ for i, key in ipairs(KEYS) do
 end
 return after`
 
+// maxAtomic is the greatest number of hits that one script counts together, because the server does
+// nothing else meanwhile: about 10 ms.
+const maxAtomic = 500
+
 // AddUnlessOver implements counter.Store with one script for all hits; the package documentation
-// describes the limits of this in clusters. Hits of the same key belong together: if one of them
-// would bring the counter over its limit, all are counted.
+// describes the limits of this in clusters and for very many hits. Hits of the same key belong together:
+// if one of them would bring the counter over its limit, all are counted.
 func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
 	if err := checkLength(hits, after); err != nil {
 		return err
 	}
-	if len(hits) == 0 {
+	switch {
+	case len(hits) == 0:
 		return nil
-	}
-	if c.store.cluster.Load() == nil {
+	case len(hits) > maxAtomic:
+		return c.addUnlessOverInSteps(ctx, batch{hits: hits, after: after}, func(ctx context.Context) error {
+			return c.Add(ctx, hits, after)
+		})
+	case c.store.cluster.Load() == nil:
 		return c.addUnlessOverOnNode(ctx, c.store.defaultNode, hits, after)
 	}
 	groups := c.groupBySlot(hits)
 	if len(groups) == 1 {
 		return c.addUnlessOverOnNode(ctx, c.store.findNode(hits[0].Key), hits, after)
 	}
-	return c.addUnlessOverAcrossSlots(ctx, groups, batch{hits: hits, after: after})
+	b := batch{hits: hits, after: after}
+	return c.addUnlessOverInSteps(ctx, b, func(ctx context.Context) error {
+		return callEachGroup(groups, b, func(_ uint16, hits []counter.Hit, after []uint64) error {
+			return c.addUnlessOverOnNode(ctx, c.store.findNode(hits[0].Key), hits, after)
+		})
+	})
 }
 
 // addUnlessOverOnNode runs the script on a node. All hits must be in one slot, unless the store is
@@ -118,9 +132,11 @@ func (c *Client) groupBySlot(hits []counter.Hit) map[uint16][]int {
 	return groups
 }
 
-// addUnlessOverAcrossSlots is AddUnlessOver for several slots. The package documentation describes
-// what it does not guarantee.
-func (c *Client) addUnlessOverAcrossSlots(ctx context.Context, groups map[uint16][]int, b batch) error {
+// addUnlessOverInSteps is AddUnlessOver where one script cannot count all hits: it reads all counters,
+// and countAll counts the hits if none would go over its limit. The package documentation describes what
+// it does not guarantee.
+func (c *Client) addUnlessOverInSteps(ctx context.Context, b batch, countAll func(context.Context) error) error {
+	ctx = c.store.deadlines.Bound(ctx)
 	over, err := readKeysOverLimit(ctx, c, b)
 	if err != nil {
 		return err
@@ -128,13 +144,11 @@ func (c *Client) addUnlessOverAcrossSlots(ctx context.Context, groups map[uint16
 	if len(over) > 0 {
 		return addHitsOfKeys(ctx, c, over, b)
 	}
-	return callEachGroup(groups, b, func(_ uint16, hits []counter.Hit, after []uint64) error {
-		return c.addUnlessOverOnNode(ctx, c.store.findNode(hits[0].Key), hits, after)
-	})
+	return countAll(ctx)
 }
 
-// readKeysOverLimit reads all counters into b.after, and returns the keys that the batch would
-// bring over a limit.
+// readKeysOverLimit is the first of several steps: it reads all counters into b.after, and returns the
+// keys that the batch would bring over a limit.
 func readKeysOverLimit(ctx context.Context, s counter.Store, b batch) (map[string]bool, error) {
 	looks := make([]counter.Hit, len(b.hits))
 	for i := range b.hits {
@@ -144,6 +158,7 @@ func readKeysOverLimit(ctx context.Context, s counter.Store, b batch) (map[strin
 	if err := s.Add(ctx, looks, b.after); err != nil {
 		return nil, err
 	}
+	deadline.NextStep(ctx)
 	return findKeysOverLimit(b.hits, b.after), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
@@ -77,7 +78,7 @@ func OpenSessions(ctx context.Context, cfg Config, k auth.Key, c clock.Clock, lo
 	options.CacheSizeEachConn = sessionCacheBytes
 	options.MaxFlushDelay = 0      // KVSTORE_PIPELINE_WINDOW is for counters; these calls cannot wait that long
 	options.PipelineMultiplex = -1 // one connection, so that invalidations arrive in order
-	m := &managedClient{deadlines: deadlines{timeout: min(cfg.Timeout, sessionTimeout)}, dialTimeout: cfg.Timeout, log: log}
+	m := &managedClient{deadlines: deadline.NewSource(min(cfg.Timeout, sessionTimeout)), dialTimeout: cfg.Timeout, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithCaching(options) }
 	end := openManagedClient(ctx, m)
 	return &Sessions{store: m, clock: c, copies: newCopyAuthenticator(k), putScript: valkey.NewLuaScript(putSource)}, end, nil

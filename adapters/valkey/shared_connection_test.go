@@ -7,6 +7,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -28,7 +29,7 @@ func TestEndOfAnotherCallIsNotMine(t *testing.T) {
 		"a hit may be subtracted twice": {[]counter.Hit{{Key: "a", Addend: -1}, {Key: "b", Addend: -1}}, []error{context.Canceled}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &managedClient{deadlines: deadlines{timeout: time.Minute}}
+			m := &managedClient{deadlines: deadline.NewSource(time.Minute)}
 			m.current.Store(&client)
 			attempts := 0
 			err := m.call(t.Context(), newRoute(newNode(), c.hits), func(context.Context, valkey.Client) error {

@@ -30,9 +30,12 @@ func OpenCounters(ctx context.Context, c Config, p PerSecondConfig, log *logrus.
 		cleanup()
 		return nil, nil, err
 	}
-	pair := &Counters{NewPair(second, store), []*Client{store, second}, c.HealthNeedsConnection}
+	pair := &Counters{NewPair(second, store, c.Timeout), []*Client{store, second}, c.HealthNeedsConnection}
 	return pair, func() { cleanupSecond(); cleanup() }, nil
 }
+
+// Deadlines returns the deadlines of decisions that need several calls.
+func (c *Counters) Deadlines() counter.Deadlines { return c.clients[0].store.deadlines }
 
 // Healthy reports whether every store is connected. It always returns true if
 // KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is false.

@@ -23,7 +23,7 @@ func newLeasedThrottle(t testing.TB, store counter.Store, prefix string, limit u
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inprocess.NewLeasedThrottle(exact, lease.New(store, now), throttle.RegistryAddress)
+	return inprocess.NewLeasedThrottle(exact, lease.New(store, now, nil), throttle.RegistryAddress)
 }
 
 // TestInstancesWithLeasesAdmitTheLimitTogether checks that eight instances, each with its own

@@ -39,6 +39,17 @@ type Hit struct {
 	Left time.Duration
 }
 
+// Deadlines bounds the time of decisions that need several calls to a store, one after another or at the
+// same time. A call that is alone is bounded by the store.
+type Deadlines interface {
+	// Bound returns a context for the calls of a decision, with the values of ctx. It ends when the
+	// decision has lasted for the timeout of the store and a little more, or earlier with ctx if the
+	// deadline of that is earlier. For a context that it has returned before, it returns the same.
+	Bound(ctx context.Context) context.Context
+	// Timeout returns the timeout of the store.
+	Timeout() time.Duration
+}
+
 // Store counts hits. It is safe for concurrent use from many processes: every addition is atomic,
 // and each caller gets a count that includes its own addition. Two hits of one batch with the same
 // key are counted one after the other. A store does not keep hits or after when a call has

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 )
 
@@ -41,12 +43,12 @@ func newStore() *store { return &store{counts: map[string]uint64{}, took: time.M
 
 // add adds as a store does that combines additions.
 func add(ctx context.Context, a *merge.Adder[struct{}], s *store, key string, n int64) (uint64, error) {
-	t := a.Begin(key, struct{}{}, n)
+	t := a.Begin(key, struct{}{}, n, time.Now())
 	if t.Waits() {
 		return t.Wait(ctx)
 	}
-	defer a.End(ctx, t)
-	return s.add(ctx, merge.Sum[struct{}]{Key: key, N: n, Callers: 1})
+	defer a.End(t)
+	return s.add(ctx, merge.Sum[struct{}]{Key: key, N: n})
 }
 
 // TestAdditionsAreCombined checks that parallel additions of different sizes to a key need two calls, that
@@ -165,48 +167,92 @@ func TestCallersWhoGiveUp(t *testing.T) {
 	})
 }
 
-// TestWaitingIsBounded checks that callers wait for the call before theirs and their own together no
-// longer than the timeout, and that the combined call is made anyway.
-func TestWaitingIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStore()
-		s.took = 800 * time.Millisecond
-		a := merge.New(time.Second, s.add)
-		var all sync.WaitGroup
-		began := time.Now()
-		for n := range 3 {
-			all.Go(func() {
-				if _, err := add(t.Context(), a, s, "a", 1); (n > 0) != errors.Is(err, merge.ErrTimeout) {
-					t.Errorf("caller %d: %v", n, err)
-				}
-			})
-			synctest.Wait()
-		}
-		all.Wait()
-		if waited := time.Since(began); waited > time.Second {
-			t.Errorf("a caller waited for %v, want at most a second", waited)
-		}
-		time.Sleep(time.Second)
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		if s.counts["a"] != 3 {
-			t.Errorf("%d additions are made, want 3", s.counts["a"])
-		}
-	})
+// TestHotKeyIsHardlySlower requires that additions to a key take at most 1.1 times as long as a call, with
+// far fewer calls than additions, however slow the store is.
+func TestHotKeyIsHardlySlower(t *testing.T) {
+	for _, took := range []time.Duration{3 * time.Millisecond, 20 * time.Millisecond, 400 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore()
+			s.took = took
+			a := merge.New(500*time.Millisecond, s.add)
+			const callers = 20000
+			var all sync.WaitGroup
+			var sum time.Duration
+			for range callers {
+				all.Go(func() {
+					began := time.Now()
+					if _, err := add(t.Context(), a, s, "a", 1); err != nil {
+						t.Error(err)
+					}
+					s.mutex.Lock()
+					defer s.mutex.Unlock()
+					sum += time.Since(began)
+				})
+				time.Sleep(50 * time.Microsecond)
+			}
+			all.Wait()
+			if mean := sum / callers; mean > took+took/10 || s.calls > callers/4 || s.counts["a"] != callers {
+				t.Errorf("calls of %v: additions take %v, in %d calls for %d of %d", took, mean, s.calls, s.counts["a"], callers)
+			}
+		})
+	}
 }
 
-// TestWaiting checks how many callers are known to wait.
-func TestWaiting(t *testing.T) {
-	a := merge.New(time.Hour, newStore().add)
-	first := a.Begin("a", struct{}{}, 1)
-	for n := range 5 {
-		if got := first.Waiting(); got != n || first.Waits() {
-			t.Errorf("%d wait, want %d", got, n)
-		}
-		if waits := a.Begin("a", struct{}{}, 1); !waits.Waits() || waits.Waiting() != 0 {
-			t.Error("an addition to the same key does not wait")
-		}
+// TestNoneFailsThatWouldPassAlone requires that additions to a key which a slow store answers within the
+// timeout do not fail because they are combined.
+func TestNoneFailsThatWouldPassAlone(t *testing.T) {
+	for _, timeout := range []time.Duration{20 * time.Millisecond, 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s, deadlines := newStore(), deadline.NewSource(timeout)
+			s.took = timeout
+			a := merge.New(timeout, func(ctx context.Context, of merge.Sum[struct{}]) (uint64, error) {
+				return s.add(deadlines.Call(ctx, time.Now()), of)
+			})
+			var all sync.WaitGroup
+			for range 2000 {
+				all.Go(func() {
+					if _, err := add(deadlines.Call(t.Context(), time.Now()), a, s, "a", 1); err != nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(timeout / 500)
+			}
+			all.Wait()
+			time.Sleep(2 * timeout) // the timers end
+		})
 	}
+}
+
+// TestHungStoreGetsFewCalls requires that few calls are in progress for a key of a store that does not
+// answer, and that each caller ends at its deadline.
+func TestHungStoreGetsFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 500 * time.Millisecond
+		deadlines := deadline.NewSource(timeout)
+		var calls atomic.Int64
+		s := newStore()
+		s.took = time.Hour
+		a := merge.New(timeout, func(ctx context.Context, of merge.Sum[struct{}]) (uint64, error) {
+			calls.Add(1)
+			return s.add(deadlines.Call(ctx, time.Now()), of)
+		})
+		var all sync.WaitGroup
+		for range 5000 {
+			all.Go(func() {
+				began := time.Now()
+				_, err := add(deadlines.Call(t.Context(), began), a, s, "a", 1)
+				if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > timeout+timeout/16 {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+			time.Sleep(timeout / 5000)
+		}
+		all.Wait()
+		if n := calls.Load(); n > 200 {
+			t.Errorf("%d calls for 5000 additions", n)
+		}
+		time.Sleep(2 * timeout) // the timers end
+	})
 }
 
 func BenchmarkAlone(b *testing.B) {
@@ -217,7 +263,8 @@ func BenchmarkAlone(b *testing.B) {
 		keys[i] = fmt.Sprint("a key of usual length ", i)
 	}
 	b.ReportAllocs()
+	now := time.Now()
 	for n := 0; b.Loop(); n++ {
-		a.End(b.Context(), a.Begin(keys[n%len(keys)], struct{}{}, 1))
+		a.End(a.Begin(keys[n%len(keys)], struct{}{}, 1, now))
 	}
 }

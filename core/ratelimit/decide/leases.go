@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"hash/maphash"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
@@ -24,7 +25,7 @@ func (d *Decider) addWithLeases(ctx context.Context, w *work) error {
 }
 
 // addMixed counts hits of which some are of other algorithms, which have no leases: the store decides
-// about all hits without a lease first.
+// about all hits without a lease, while those with leases are counted.
 func (d *Decider) addMixed(ctx context.Context, w *work, all lease.Batch) error {
 	var leased lease.Batch
 	var others []counter.Hit
@@ -41,10 +42,16 @@ func (d *Decider) addMixed(ctx context.Context, w *work, all lease.Batch) error 
 	}
 	leased.Now, leased.After = all.Now, make([]uint64, len(leased.Hits))
 	results := make([]counter.Admitted, len(others), len(places))
-	if err := d.ports.Counters.Admit(ctx, others, results); err != nil {
-		return err
+	ctx = d.ports.Leases.Bound(ctx)
+	var admitting sync.WaitGroup
+	var refused error // of Admit
+	admitting.Go(func() { refused = d.ports.Counters.Admit(ctx, others, results) })
+	err := d.ports.Leases.Add(ctx, leased)
+	admitting.Wait()
+	if refused != nil {
+		return refused
 	}
-	if err := d.ports.Leases.Add(ctx, leased); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, n := range leased.After {

@@ -55,7 +55,7 @@ func withLeases(on bool, store counter.Store, c *decide.Config, p *decide.Ports,
 	if !on {
 		return nil
 	}
-	c.Leases, p.Leases = true, lease.New(store, k)
+	c.Leases, p.Leases = true, lease.New(store, k, nil)
 	return p.Leases
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -129,23 +128,12 @@ func (p *pending) begin(b *Batch) progress {
 	return calls
 }
 
-// joins makes the hit wait for the call that an earlier hit of its key in the batch waits for, and reports
-// whether there is one: hits of one key are counted in order.
-func (p *pending) joins(b *Batch, waiting []pending) bool {
-	w := p.window
-	if w == nil {
-		return false
-	}
-	for i := range waiting {
-		if waiting[i].window != w {
-			continue
-		}
-		w.key.mutex.Lock()
-		defer w.key.mutex.Unlock()
-		p.startWaiting(b, waiting[i].flight)
-		return true
-	}
-	return false
+// join makes the hit wait for the call that an earlier hit of its key in the batch waits for: hits of one
+// key are counted in order.
+func (p *pending) join(b *Batch, f *flight) {
+	p.window.key.mutex.Lock()
+	defer p.window.key.mutex.Unlock()
+	p.startWaiting(b, f)
 }
 
 // startWaiting records that the hit waits for a call. The mutex must be held.
@@ -165,21 +153,42 @@ func (p *pending) stopWaiting(b *Batch) {
 	}
 }
 
-// giveUp ends a hit that waits and is not counted.
-func (p *pending) giveUp(b *Batch) {
+// giveUp ends hits that are not counted.
+func giveUp(b *Batch, left []pending) {
+	for i := range left {
+		left[i].leave(b)
+	}
+}
+
+// leave ends the waiting of a hit, if it waits.
+func (p *pending) leave(b *Batch) {
+	if p.window == nil {
+		return
+	}
 	p.window.key.mutex.Lock()
 	defer p.window.key.mutex.Unlock()
 	p.stopWaiting(b)
 }
 
-// wait waits for the call in progress, and returns its error.
-func (p *pending) wait(ctx context.Context) error {
+// wait waits for the call in progress, and returns its error. When patience ends first, the hit is to be
+// counted by itself.
+func (p *pending) wait(ctx, patience context.Context, b *Batch) error {
 	select {
 	case <-p.flight.done:
 		return p.flight.err
-	case <-ctx.Done():
-		return fault.Wrap(fault.Unavailable, "the hits were not counted in time", ctx.Err())
+	default:
 	}
+	select {
+	case <-p.flight.done:
+		return p.flight.err
+	case <-patience.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return notInTime(err)
+	}
+	p.leave(b)
+	p.window = nil
+	return nil
 }
 
 // settle ends a call to the store and returns the count for its caller.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -39,9 +38,10 @@ const (
 
 // Leases counts hits in a store. It is safe for concurrent use.
 type Leases struct {
-	store counter.Store
-	clock clock.Clock
-	heat  heatTable
+	store     counter.Store
+	clock     clock.Clock
+	deadlines counter.Deadlines // nil without any
+	heat      heatTable
 
 	mutex  sync.Mutex // protects changes of keys
 	keys   [maxLeases]atomic.Pointer[hotKey]
@@ -57,39 +57,50 @@ type Stats struct {
 	Given atomic.Uint64 // hits of shares that were given back
 }
 
-// New returns Leases on a store. Call Run, so that shares are given back, and Close.
-func New(store counter.Store, c clock.Clock) *Leases { return &Leases{store: store, clock: c} }
+// New returns Leases on a store. Call Run, so that shares are given back, and Close. Deadlines are those of
+// the store; nil for a store that always answers at once.
+func New(store counter.Store, c clock.Clock, d counter.Deadlines) *Leases {
+	return &Leases{store: store, clock: c, deadlines: d}
+}
+
+// Bound returns the context of a decision that needs several calls, as counter.Deadlines does.
+func (l *Leases) Bound(ctx context.Context) context.Context {
+	if l.deadlines == nil {
+		return ctx
+	}
+	return l.deadlines.Bound(ctx)
+}
 
 // Stats returns the counts.
 func (l *Leases) Stats() *Stats { return &l.stats }
-
-// pending is a hit of a batch that is not counted yet.
-type pending struct {
-	index  int
-	window *window // nil if the key has no lease
-	call   ratelimit.LeaseCall
-	flight *flight // the call of another caller that it waits for
-}
 
 // Add counts hits: those of hot keys from the shares of this instance as far as these suffice, all
 // others with one call to the store. If the store fails, so do the hits that wait for that call, with
 // the same error; the hits that a share sufficed for stay counted.
 //
-// A call that takes a share is not ended by its context, because its outcome matters to other callers.
+// A call that takes a share goes on when the context of its caller ends, because its outcome matters to
+// other callers.
 func (l *Leases) Add(ctx context.Context, b Batch) error {
 	var few [4]pending
-	left, leased := few[:0], false
+	left := few[:0]
+	var known smallMap[string, *window] // of the hits that are not counted yet
 	for i := range b.Hits {
-		w, done := l.countHere(&b, i, left)
-		leased = leased || w != nil
-		if !done {
-			left = append(left, pending{index: i, window: w})
+		w := known.get(b.Hits[i].Key) // hits of one key are counted in order
+		if w == nil {
+			var done bool
+			if w, done = l.countHere(&b, i); done {
+				continue
+			}
+			if w != nil {
+				known.put(b.Hits[i].Key, w)
+			}
 		}
+		left = append(left, pending{index: i, window: w})
 	}
 	switch {
 	case len(left) == 0:
 		return nil
-	case !leased:
+	case known.isEmpty() && len(left) == len(b.Hits):
 		return l.store.Add(ctx, b.Hits, b.After)
 	case ctx.Err() != nil:
 		return fault.Wrap(fault.Unavailable, "the caller gave up", ctx.Err())
@@ -97,75 +108,10 @@ func (l *Leases) Add(ctx context.Context, b Batch) error {
 	return l.addPending(ctx, &b, left)
 }
 
-// addPending counts hits with the store. In each round, one call counts the hits that need not wait for
-// a call of another caller. No round waits before its own call has ended, so callers cannot wait for
-// each other in a circle.
-func (l *Leases) addPending(ctx context.Context, b *Batch, left []pending) error {
-	for len(left) > 0 {
-		var own, waiting []pending
-		for _, p := range left {
-			if p.joins(b, waiting) {
-				waiting = append(waiting, p)
-				continue
-			}
-			switch p.begin(b) {
-			case calls:
-				own = append(own, p)
-			case waits:
-				waiting = append(waiting, p)
-			case isCounted:
-			}
-		}
-		err := l.send(ctx, b, own)
-		for i := range waiting {
-			if failed := waiting[i].wait(ctx); err == nil {
-				err = failed
-			}
-		}
-		if err != nil {
-			for i := range waiting {
-				waiting[i].giveUp(b)
-			}
-			return err
-		}
-		left = waiting
-	}
-	return nil
-}
-
-// send counts hits with one call to the store.
-func (l *Leases) send(ctx context.Context, b *Batch, own []pending) error {
-	if len(own) == 0 {
-		return nil
-	}
-	hits, after := make([]counter.Hit, len(own)), make([]uint64, len(own))
-	for i, p := range own {
-		hits[i] = b.Hits[p.index]
-		if p.window != nil {
-			hits[i].Addend = p.call.Addend
-			l.stats.Taken.Add(p.call.Share())
-		}
-	}
-	err := l.store.Add(context.WithoutCancel(ctx), hits, after)
-	for i, p := range own {
-		b.After[p.index] = after[i]
-		if p.window != nil {
-			b.After[p.index] = p.window.settle(p.call, after[i], l.clock.Now(), err)
-		}
-	}
-	return err
-}
-
 // countHere counts a hit from the share of this instance, and reports whether that was possible. It
-// returns the window of the hit, which is nil if its key has no lease. earlier are the hits of the batch
-// that are not counted yet: hits of one key are counted in order.
-func (l *Leases) countHere(b *Batch, index int, earlier []pending) (w *window, ok bool) {
+// returns the window of the hit, which is nil if its key has no lease.
+func (l *Leases) countHere(b *Batch, index int) (w *window, ok bool) {
 	id, h := b.IDs[index], &b.Hits[index]
-	for _, p := range earlier {
-		if p.window != nil && b.Hits[p.index].Key == h.Key {
-			return p.window, false
-		}
-	}
 	if id == 0 || l.closed.Load() {
 		return nil, false
 	}
