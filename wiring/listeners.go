@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
@@ -52,6 +53,7 @@ type rateLimitParts struct {
 	Config     ratelimitapi.Config
 	Debug      debugapi.Config
 	Prometheus debugapi.PrometheusConfig
+	Bodies     *requestbody.Budget
 	Decider    *decide.Decider
 	Recorded   ratelimitapi.Decider // makes the decisions of calls by Decider
 	Rules      *reload.Rules
@@ -67,6 +69,7 @@ type rateLimitParts struct {
 // apiParts are what the API listener uses.
 type apiParts struct {
 	Config     rest.Config
+	Bodies     *requestbody.Budget
 	Publishers *publisherapi.API
 	Curation   *curationapi.API
 	Recheck    *recheck.Runner
@@ -171,7 +174,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 	health := ratelimitapi.NewHealth(
 		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decider: l.Recorded, Meter: l.Statistics, Health: health, Metrics: l.Metrics, Log: l.Log,
+		Decider: l.Recorded, Meter: l.Statistics, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
@@ -204,7 +207,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	health := rest.NewHealth(probes...)
 	a.Readiness.health = health
 	app := rest.New(a.Config, rest.Ports{
-		Parts: a.running(parts), Health: health, Pages: a.Docs, Throttle: a.Throttle, Clock: a.Clock, Log: a.Log,
+		Parts: a.running(parts), Health: health, Pages: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies, Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, a.Log, a.Metrics)

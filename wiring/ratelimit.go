@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -42,6 +43,8 @@ var rateLimitSet = wire.NewSet(
 	measureCounters, chooseLeases, otlp.Open, chooseOverLimit,
 	// Rules.
 	chooseRules, settings.RuleOptions, reload.New, eventlog.RulesSet,
+	// Request bodies.
+	requestbody.NewBudget,
 	// Statistics.
 	settings.StatisticsOptions, statistics.New, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),

@@ -113,7 +113,7 @@ var serviceSet = wire.NewSet(
 // settingsSet provides each part's own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "Tracing", "REST", "Answers", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
+		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
 		"IDTokens", "Webhooks", "Console", "Auth", "Retention",
 		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",

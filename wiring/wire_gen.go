@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
@@ -77,6 +78,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
 	prometheusConfig := s.Prometheus
+	requestbodyConfig := s.Bodies
+	budget := requestbody.NewBudget(requestbodyConfig)
 	rateLimit := s.RateLimit
 	decideConfig := settings.DecideConfig(rateLimit)
 	options := settings.RuleOptions(rateLimit)
@@ -217,6 +220,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Config:     config,
 		Debug:      debugapiConfig,
 		Prometheus: prometheusConfig,
+		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   ratelimitapiDecider,
 		Rules:      reloadRules,
@@ -962,6 +966,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	gatherRunner := gather.New(gatherPorts)
 	wiringApiParts := apiParts{
 		Config:     restConfig,
+		Bodies:     budget,
 		Publishers: api,
 		Curation:   curationapiAPI,
 		Recheck:    runner,
@@ -1038,6 +1043,8 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug
 	prometheusConfig := s.Prometheus
+	requestbodyConfig := s.Bodies
+	budget := requestbody.NewBudget(requestbodyConfig)
 	rateLimit := s.RateLimit
 	decideConfig := settings.DecideConfig(rateLimit)
 	options := settings.RuleOptions(rateLimit)
@@ -1150,6 +1157,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Config:     config,
 		Debug:      debugapiConfig,
 		Prometheus: prometheusConfig,
+		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   ratelimitapiDecider,
 		Rules:      reloadRules,

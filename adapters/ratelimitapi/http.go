@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
@@ -36,10 +39,11 @@ func (l connectionLog) Printf(format string, args ...any) { l.log.Debugf(format,
 type httpHandler struct {
 	service *service
 	health  *Health
+	bodies  *requestbody.Budget
 }
 
-func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
-	w := &httpHandler{service: s, health: h}
+func newHTTP(s *service, h *Health, bodies *requestbody.Budget, t Tracing) *fasthttp.Server {
+	w := &httpHandler{service: s, health: h, bodies: bodies}
 	handler := w.handleRequest
 	if t.isEnabled() {
 		handler = t.traceJSON(w.handleRequest)
@@ -48,7 +52,8 @@ func newHTTP(s *service, h *Health, t Tracing) *fasthttp.Server {
 		Handler:                      h.closeWhileDraining(handler),
 		ErrorHandler:                 w.handleServerError,
 		Logger:                       connectionLog{s.log},
-		MaxRequestBodySize:           maxBody,
+		HeaderReceived:               requestbody.Postpone,
+		StreamRequestBody:            true, // handleRequest reads the body
 		ReadBufferSize:               maxHeader,
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 writeTimeout,
@@ -84,11 +89,18 @@ func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
 		}
 	}()
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
-	if err := httpconn.CheckFraming(&c.Request.Header); err != nil {
+	length, err := httpconn.CheckFraming(&c.Request.Header)
+	if err != nil {
 		c.SetConnectionClose() // the start of the next request is unknown
 		writeError(c, http.StatusBadRequest, "malformed request: "+err.Error())
 		return
 	}
+	body, err := w.bodies.Read(c, requestbody.Request{Length: length, Max: maxBodyOf(c)})
+	if err != nil {
+		writeBodyError(c, err)
+		return
+	}
+	defer body.Release()
 	switch string(c.Path()) {
 	case jsonPath:
 		w.handleJSON(c)
@@ -96,6 +108,32 @@ func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
 		w.handleHealthcheck(c)
 	default:
 		writeError(c, http.StatusNotFound, "no such path")
+	}
+}
+
+// otherMaxBody is the greatest size of the body of a request that is not for a decision.
+const otherMaxBody = 16 << 10
+
+func maxBodyOf(c *fasthttp.RequestCtx) int {
+	if string(c.Path()) == jsonPath {
+		return maxBody
+	}
+	return otherMaxBody
+}
+
+// writeBodyError responds to a request whose body was not received.
+func writeBodyError(c *fasthttp.RequestCtx, err error) {
+	f, isFault := fault.As(err)
+	switch {
+	case errors.Is(err, requestbody.ErrTooLarge):
+		writeError(c, http.StatusRequestEntityTooLarge, fmt.Sprintf("body is larger than %d bytes", maxBodyOf(c)))
+	case errors.Is(err, requestbody.ErrTimeout):
+		writeError(c, http.StatusRequestTimeout, "request did not arrive in time")
+	case isFault && f.Kind == fault.Unavailable:
+		c.Response.Header.Set("Retry-After", "1")
+		writeError(c, http.StatusServiceUnavailable, f.Message)
+	default:
+		writeError(c, http.StatusBadRequest, "request is malformed or incomplete")
 	}
 }
 
@@ -181,8 +219,6 @@ func (w *httpHandler) handleServerError(c *fasthttp.RequestCtx, err error) {
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		writeError(c, http.StatusRequestEntityTooLarge, "body is larger than 1 MiB")
 	case errors.As(err, &small):
 		writeError(c, http.StatusRequestHeaderFieldsTooLarge, "header is larger than 16 KiB")
 	default:

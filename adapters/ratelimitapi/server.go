@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 )
 
 // Ports are the dependencies of the listeners.
@@ -22,6 +23,7 @@ type Ports struct {
 	Decider Decider
 	Meter   Meter
 	Health  *Health
+	Bodies  *requestbody.Budget // optional
 	Tracing Tracing
 	Metrics prometheus.Registerer // optional; required with TLS
 	Log     *logrus.Entry
@@ -66,7 +68,10 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	httpAt = httpconn.NewListener(httpAt, httpconn.ListenerOptions{
 		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: httpconn.TooManyConnections, Metrics: d.Metrics, Log: d.Log,
 	})
-	web := newHTTP(service, d.Health, d.Tracing)
+	if d.Bodies == nil {
+		d.Bodies = requestbody.NewBudget(requestbody.Config{})
+	}
+	web := newHTTP(service, d.Health, d.Bodies, d.Tracing)
 	web.Concurrency = c.HTTP.MaxConnections + spareWorkers
 	s := &Server{grpc: server, http: web, shutdown: make(chan struct{})}
 	s.grpcConns = httpconn.TrackConnections(grpcAt, httpconn.FirstByte)

@@ -109,11 +109,9 @@ func protocolMessage(e *fiber.Error) string {
 		return "no such path"
 	case http.StatusMethodNotAllowed:
 		return "method not allowed"
-	case http.StatusRequestEntityTooLarge:
-		return fmt.Sprintf("body is larger than %d bytes", MaxBody)
 	case http.StatusRequestHeaderFieldsTooLarge:
 		return fmt.Sprintf("header is larger than %d bytes", maxHeader)
-	case http.StatusUnsupportedMediaType:
+	case http.StatusUnsupportedMediaType, http.StatusRequestEntityTooLarge:
 		return e.Message
 	case http.StatusRequestTimeout:
 		return "request did not arrive in time"

@@ -79,8 +79,14 @@ type part struct {
 func (p part) Name() string                        { return strings.Trim(p.prefix, "/") }
 func (p part) Owns(path string) bool               { return strings.HasPrefix(path, p.prefix+"/") }
 func (p part) Scope(string, string) throttle.Scope { return p.scope }
-func (p part) Mount(r fiber.Router)                { r.Get(p.prefix+"/echo", p.echo); p.mountFailures(r) }
-func (p part) fail(err error) fiber.Handler        { return func(*fiber.Ctx) error { return err } }
+func (p part) MaxBody(_, path string) int {
+	if strings.HasSuffix(path, "/small") {
+		return rest.MaxSecretBody
+	}
+	return rest.MaxBody
+}
+func (p part) Mount(r fiber.Router)         { r.Get(p.prefix+"/echo", p.echo); p.mountFailures(r) }
+func (p part) fail(err error) fiber.Handler { return func(*fiber.Ctx) error { return err } }
 
 func (p part) echo(c *fiber.Ctx) error {
 	return c.JSON(map[string]string{
@@ -90,13 +96,15 @@ func (p part) echo(c *fiber.Ctx) error {
 }
 
 func (p part) mountFailures(r fiber.Router) {
-	r.Post(p.prefix+"/body", func(c *fiber.Ctx) error {
-		body, err := rest.JSONBody(c)
-		if err != nil {
-			return err
-		}
-		return c.Send(body)
-	})
+	for _, path := range []string{"/body", "/small"} {
+		r.Post(p.prefix+path, func(c *fiber.Ctx) error {
+			body, err := rest.JSONBody(c)
+			if err != nil {
+				return err
+			}
+			return c.Send(body)
+		})
+	}
 	r.Get(p.prefix+"/panic", func(*fiber.Ctx) error { panic("internal detail") })
 	r.Get(p.prefix+"/plain", p.fail(errors.New("dial tcp 10.0.0.1: internal detail")))
 	for kind := fault.Internal; kind <= fault.Unavailable; kind++ {

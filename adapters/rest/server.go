@@ -20,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -40,6 +41,9 @@ type Part interface {
 	Owns(path string) bool
 	// Scope returns the limit that a request of the method and path counts against.
 	Scope(method, path string) throttle.Scope
+	// MaxBody returns the greatest size in bytes of the body of a request of the method and path, at
+	// most MaxBody.
+	MaxBody(method, path string) int
 	// Name returns the name of the part in metrics.
 	Name() string
 	// WriteFault writes the body of an error response in the format of the part. Status and headers
@@ -60,6 +64,7 @@ type Ports struct {
 	Health   *Health // optional
 	Pages    Pages   // optional
 	Throttle throttle.Throttle
+	Bodies   *requestbody.Budget // optional
 	Clock    clock.Clock
 	Tracing  Tracing
 	Metrics  prometheus.Registerer // optional
@@ -77,6 +82,7 @@ type Server struct {
 	health   *Health // optional
 	pages    Pages   // optional
 	throttle throttle.Throttle
+	bodies   *requestbody.Budget
 	clock    clock.Clock
 	proxies  Proxies
 	v6Bits   int    // number of leading bits of an IPv6 address that identify a client
@@ -89,12 +95,16 @@ type Server struct {
 // New returns the listener with the routes of all parts. It does not listen yet.
 func New(cfg Config, d Ports) *Server {
 	s := &Server{
-		parts: d.Parts, health: d.Health, pages: d.Pages, throttle: d.Throttle, clock: d.Clock,
+		parts: d.Parts, health: d.Health, pages: d.Pages, throttle: d.Throttle, bodies: d.Bodies, clock: d.Clock,
 		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hstsHeader(), log: d.Log,
+	}
+	if s.bodies == nil {
+		s.bodies = requestbody.NewBudget(requestbody.Config{})
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "tollgate",
 		BodyLimit:             MaxBody,
+		StreamRequestBody:     true, // handleRequest reads the body
 		CaseSensitive:         true,
 		StrictRouting:         true,
 		Concurrency:           cfg.MaxConnections + spareWorkers,
@@ -147,22 +157,15 @@ func (s *Server) Routes() []Route {
 // adjustServer changes behaviour for which Fiber has no setting:
 //   - A request with an unknown method gets 405 with our headers. It is routed as TRACE, which no
 //     route has; Fiber's own response would not have our headers.
-//   - A request whose body cannot be read keeps its header.
+//   - The handler is called before the body of a request is read.
 //   - While the service drains, every response closes its connection. A client then sends its next
 //     request to another instance, and not on a connection that is about to be closed.
 func (s *Server) adjustServer() {
 	server := s.app.Server()
 	server.CloseOnShutdown = true
-	pending := &headerStore{clock: s.clock, maxAge: 2 * server.ReadTimeout}
-	server.HeaderReceived = pending.store
-	fail := server.ErrorHandler
-	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
-		pending.restore(&c.Request.Header)
-		fail(c, err)
-	}
+	server.HeaderReceived = requestbody.Postpone
 	handle, known := server.Handler, s.app.Config().RequestMethods
 	server.Handler = func(c *fasthttp.RequestCtx) {
-		pending.remove(&c.Request.Header)
 		if !slices.Contains(known, string(c.Method())) {
 			c.Request.Header.SetMethod(fiber.MethodTrace)
 		}
@@ -207,12 +210,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // handleRequest is the outermost middleware. It sets the common headers, counts the request against
-// the limit of its part, recovers from panics, writes error responses and records metrics.
+// the limit of its part, reads its body, recovers from panics, writes error responses and records
+// metrics. The time of a request begins when its body has arrived.
 func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
+	began := c.Context().Time() // the start time that the library has recorded
 	s.metrics.inFlight.Inc()
 	defer func() {
 		s.metrics.inFlight.Dec()
-		s.recordRequest(c, c.Context().Time()) // the start time that the library has recorded
+		s.recordRequest(c, began)
 	}()
 	s.setCommonHeaders(c)
 	defer func() {
@@ -220,8 +225,13 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 			err = s.writeFault(c, newPanicFault(p))
 		}
 	}()
-	if err := s.admitRequest(c); err != nil {
+	body, err := s.admitRequest(c)
+	if err != nil {
 		return s.writeFault(c, err)
+	}
+	defer body.Release()
+	if body != nil {
+		began = time.Now()
 	}
 	if err := c.Next(); err != nil {
 		return s.writeFault(c, err)
@@ -239,23 +249,44 @@ func (s *Server) setCommonHeaders(c *fiber.Ctx) {
 	}
 }
 
-// admitRequest counts the request against its limit and rejects ambiguous framing. It closes the
-// connection of an ambiguous request, because the start of the next request is unknown.
-func (s *Server) admitRequest(c *fiber.Ctx) error {
-	malformed := httpconn.CheckFraming(&c.Request().Header)
+// admitRequest counts the request against its limit, rejects ambiguous framing and returns the body,
+// which the caller must release. It closes the connection of an ambiguous request, because the start
+// of the next request is unknown.
+func (s *Server) admitRequest(c *fiber.Ctx) (*requestbody.Body, error) {
+	length, malformed := httpconn.CheckFraming(&c.Request().Header)
 	if malformed != nil {
 		c.Context().SetConnectionClose()
 	}
-	if err := s.countRequest(c); err != nil {
-		return err
+	part := s.partOf(c.Path())
+	if err := s.countRequest(c, part); err != nil {
+		requestbody.Skip(c.Context(), length)
+		return nil, err
 	}
 	if malformed != nil {
-		return fault.New(fault.Invalid, "malformed request: "+malformed.Error())
+		return nil, fault.New(fault.Invalid, "malformed request: "+malformed.Error())
 	}
-	return nil
+	return s.readBody(c, part, length)
 }
 
-// handleServerError responds to errors before routing, for example a body over the bound. It does
+// readBody reads the body of a request, which is nil if there is none.
+func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Body, error) {
+	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(originOf(c).client)}
+	if part != nil {
+		body.Max = part.MaxBody(c.Method(), c.Path())
+	}
+	read, err := s.bodies.Read(c.Context(), body)
+	switch {
+	case errors.Is(err, requestbody.ErrTooLarge):
+		return nil, fiber.NewError(fiber.StatusRequestEntityTooLarge, fmt.Sprintf("body is larger than %d bytes", body.Max))
+	case errors.Is(err, requestbody.ErrTimeout):
+		return nil, fiber.ErrRequestTimeout
+	case errors.Is(err, requestbody.ErrIncomplete):
+		return nil, fiber.ErrBadRequest
+	}
+	return read, err
+}
+
+// handleServerError responds to errors before routing, for example a header over the bound. It does
 // not respond on a connection that broke before a request arrived.
 func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	if RequestID(c) != "" { // it was routed, and writing its response failed
@@ -268,7 +299,7 @@ func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	defer s.recordRequest(c, time.Now())
 	httpconn.Linger(c.Context().Conn())
 	s.setCommonHeaders(c)
-	if limit := s.countRequest(c); limit != nil {
+	if limit := s.countRequest(c, s.partOf(c.Path())); limit != nil {
 		err = limit
 	}
 	return s.writeFault(c, err)
@@ -278,8 +309,7 @@ func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 // If the counter store is unavailable and no failure mode replaces it, a request below /auth gets
 // 503, because its limit protects against guessing; other requests pass, with the headers of an
 // unused limit.
-func (s *Server) countRequest(c *fiber.Ctx) error {
-	part := s.partOf(c.Path())
+func (s *Server) countRequest(c *fiber.Ctx, part Part) error {
 	if part == nil {
 		return nil
 	}

@@ -78,7 +78,7 @@ var drivingAdapters = []string{
 }
 
 // sharedParts are used by several adapters.
-var sharedParts = []string{"adapters/internal", "adapters/lifecycle"}
+var sharedParts = []string{"adapters/internal", "adapters/lifecycle", "adapters/requestbody"}
 
 // bridgeAdapters connect two hexagons.
 var bridgeAdapters = []string{"adapters/inprocess"}

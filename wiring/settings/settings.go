@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -47,6 +48,7 @@ type Settings struct {
 	Service      Service                   `part:"Service"`
 	REST         rest.Config               `part:"API" readBy:"api"`
 	Answers      responsebody.Config       `part:"API" readBy:"api"`
+	Bodies       requestbody.Config        `part:"API"`
 	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Registry     Registry                  `part:"Registry" readBy:"registry"`
 	Servers      registryrecords.Config    `part:"Registry" readBy:"registry"`

@@ -18,6 +18,7 @@ var (
 	errControl       = errors.New("a header has a control character")
 	errHosts         = errors.New("there is not exactly one Host header")
 	errLengths       = errors.New("there is more than one Content-Length header")
+	errLength        = errors.New("the Content-Length header is not a number")
 	errCoding        = errors.New("the transfer encoding is not chunked")
 	errCodings       = errors.New("there is more than one Transfer-Encoding header")
 	errLengthCoding  = errors.New("there is a Content-Length together with a Transfer-Encoding header")
@@ -29,22 +30,29 @@ var (
 // and a difference between both parsers allows request smuggling (RFC 9112, section 11.2). The
 // server library is lenient; this function checks what the library does not. After an error the
 // caller must close the connection, because the start of the next request is unknown. The text of
-// the error may be sent to the client.
-func CheckFraming(h *fasthttp.RequestHeader) error {
+// the error may be sent to the client. CheckFraming returns the length of the body: 0 without one, and
+// -1 for a body in chunks.
+func CheckFraming(h *fasthttp.RequestHeader) (length int, err error) {
 	version := h.Protocol()
 	if !bytes.Equal(version, protocol11) && !bytes.Equal(version, protocol10) {
-		return errVersion
+		return 0, errVersion
 	}
 	for _, b := range h.RequestURI() {
 		if b <= ' ' || b == del {
-			return errTarget
+			return 0, errTarget
 		}
 	}
 	var s framingHeaders
 	if err := s.readLines(h.RawHeaders()); err != nil {
-		return err
+		return 0, err
 	}
-	return s.check(bytes.Equal(version, protocol11))
+	if err := s.check(bytes.Equal(version, protocol11)); err != nil {
+		return 0, err
+	}
+	if s.codings > 0 {
+		return -1, nil
+	}
+	return s.length, nil
 }
 
 var (
@@ -57,7 +65,9 @@ const del = 0x7f
 // framingHeaders counts the headers that determine the host and the length of a request.
 type framingHeaders struct {
 	hosts, lengths, codings int
+	length                  int // the value of Content-Length
 	notChunked              bool
+	badLength               bool
 }
 
 // readLines reads the header lines after the request line, with or without the empty line at the
@@ -103,7 +113,11 @@ func (s *framingHeaders) countHeader(name, value []byte) {
 	case len("Host"):
 		s.hosts += countIf(name, "Host")
 	case len("Content-Length"):
-		s.lengths += countIf(name, "Content-Length")
+		if countIf(name, "Content-Length") == 1 {
+			s.lengths++
+			length, err := fasthttp.ParseUint(bytes.Trim(value, " \t"))
+			s.length, s.badLength = length, err != nil
+		}
 	case len("Transfer-Encoding"):
 		if countIf(name, "Transfer-Encoding") == 1 {
 			s.codings++
@@ -127,6 +141,8 @@ func (s *framingHeaders) check(http11 bool) error {
 		return errHosts
 	case s.lengths > 1:
 		return errLengths
+	case s.badLength:
+		return errLength
 	case s.codings > 1:
 		return errCodings
 	case s.codings == 1 && s.lengths > 0:

@@ -19,7 +19,7 @@ func checkRequest(text string) string {
 	if h.Read(bufio.NewReaderSize(strings.NewReader(text), 16<<10)) != nil {
 		return "unread"
 	}
-	if err := httpconn.CheckFraming(&h); err != nil {
+	if _, err := httpconn.CheckFraming(&h); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -87,7 +87,11 @@ func FuzzCheckFraming(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var ours fasthttp.RequestHeader
-		if ours.Read(bufio.NewReaderSize(bytes.NewReader(text), 16<<10)) != nil || httpconn.CheckFraming(&ours) != nil {
+		if ours.Read(bufio.NewReaderSize(bytes.NewReader(text), 16<<10)) != nil {
+			return
+		}
+		returned, err := httpconn.CheckFraming(&ours)
+		if err != nil {
 			return
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
@@ -96,6 +100,9 @@ func FuzzCheckFraming(f *testing.F) {
 		}
 		chunked := len(theirs.TransferEncoding) == 1
 		length := max(ours.ContentLength(), 0)
+		if returned != max(ours.ContentLength(), -1) && returned != length {
+			t.Errorf("%q has the length %d, and %d for fasthttp", text, returned, ours.ContentLength())
+		}
 		if chunked != (ours.ContentLength() == -1) || !chunked && theirs.ContentLength != int64(length) {
 			t.Errorf("%q has the length %d for fasthttp, and %d, %v for net/http", text, ours.ContentLength(), theirs.ContentLength, theirs.TransferEncoding)
 		}
@@ -111,7 +118,7 @@ func BenchmarkCheckFraming(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := httpconn.CheckFraming(&h); err != nil {
+		if _, err := httpconn.CheckFraming(&h); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -121,6 +121,9 @@ func (a *API) Scope(method, path string) throttle.Scope {
 	return throttle.APIAddress
 }
 
+// MaxBody implements rest.Part.
+func (*API) MaxBody(string, string) int { return rest.MaxSecretBody }
+
 func isBelow(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '/')

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
@@ -95,6 +96,17 @@ func (*Console) Scope(method, path string) throttle.Scope {
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress
+}
+
+// MaxBody implements rest.Part. Forms for a document have it, and those of a step-up carry it along.
+func (*Console) MaxBody(_, path string) int {
+	switch {
+	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path):
+		return rest.MaxSecretBody
+	case strings.HasPrefix(path, publishing.Path), strings.HasPrefix(path, site.StepUpPath):
+		return rest.MaxBody
+	}
+	return rest.MaxRecordBody
 }
 
 // WriteFault implements rest.Part.

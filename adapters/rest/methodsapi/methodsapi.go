@@ -87,6 +87,9 @@ func (a *API) Owns(path string) bool {
 // Scope implements rest.Part. The registry and the methods listing share a limit.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
+// MaxBody implements rest.Part. No request has a body.
+func (a *API) MaxBody(string, string) int { return rest.MaxSecretBody }
+
 // sendListing sends the listing. It does not count as usage.
 func (a *API) sendListing(c *fiber.Ctx) error {
 	callback, err := a.readCallback(c)

@@ -85,6 +85,9 @@ func (*API) Owns(path string) bool {
 // Scope implements rest.Part. The paths belong to the registry.
 func (*API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
+// MaxBody implements rest.Part.
+func (*API) MaxBody(string, string) int { return rest.MaxRecordBody }
+
 // WriteFault writes {"error": message}.
 func (*API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")

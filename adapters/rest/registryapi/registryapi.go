@@ -131,6 +131,14 @@ func trimPrefix(path string) string {
 // Scope implements rest.Part. The registry and the methods listing share a limit.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
+// MaxBody implements rest.Part. Requests to publish, replace and validate have documents.
+func (a *API) MaxBody(method, path string) int {
+	if method == http.MethodPost || method == http.MethodPut {
+		return rest.MaxBody
+	}
+	return rest.MaxRecordBody
+}
+
 // WriteFault writes {"error": message}. A document that breaks a rule is 422 instead of 400. While
 // writes are off, a write is 501 even if its body is too large to be read (contract R-6).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {

@@ -28,7 +28,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	t.Helper()
 	const name, versions, size = "com.example.status.large/server", 300, 400 << 10
 	seedLarge(t, r, name, versions, size)
-	before := readResidentMemory(t, r.s)
+	before := r.s.PeakMemory(t)
 	logins, stop := r.loginRepeatedly(t)
 	began := time.Now()
 	n, changed := r.setStatusAllSlowly(t, name, "deprecated")
@@ -42,7 +42,7 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	if *logins > time.Minute {
 		t.Errorf("a login waited %v", *logins)
 	}
-	if after := readResidentMemory(t, r.s); after > before+250<<20 {
+	if after := r.s.PeakMemory(t); after > before+250<<20 {
 		t.Errorf("the service grew from %d to %d MiB", before>>20, after>>20)
 	}
 	wantFault(t, r.send(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}), http.StatusBadRequest, "no changes")
@@ -57,23 +57,6 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 			t.Errorf("%s is %+v", version, got.Official())
 		}
 	}
-}
-
-// readResidentMemory returns the resident memory of the service's process in bytes.
-func readResidentMemory(t *testing.T, s *fixture.Service) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Process.PID()))
-	if err != nil {
-		t.Skip("this system does not show how much memory a process holds")
-	}
-	for line := range strings.Lines(string(text)) {
-		var kibibytes int
-		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kibibytes); err == nil {
-			return kibibytes << 10
-		}
-	}
-	t.Fatalf("no VmHWM in %s", text)
-	return 0
 }
 
 // seedLarge imports versions of a server with large documents.

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+)
+
+// dialFrom opens a connection from one of the addresses of this machine.
+func dialFrom(t *testing.T, number int, address string) net.Conn {
+	t.Helper()
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+number))}}
+	c, err := from.Dial("tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestUnfinishedBodies leaves 5,000 requests for each HTTP listener unfinished: their headers announce
+// bodies that never come. The service, which deploy/kubernetes gives 512 MiB, must stay below 320 MiB
+// and serve everybody else meanwhile.
+func TestUnfinishedBodies(t *testing.T) {
+	const unfinished, addresses, bound = 5_000, 100, 320 << 20
+	if fixture.RaceDetector {
+		t.Skip("the race detector multiplies the memory")
+	}
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, "GOMEMLIMIT=400MiB", "READ_TIMEOUT=10m", "AUTH_RATE_LIMIT=20")
+	ada := e.NewPerson(t, "ada@example.com", "publish *")
+	begin := func(listener, path, body string, n int) {
+		for i := range n {
+			request := "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + body
+			if _, err := io.WriteString(dialFrom(t, i%addresses, listener), request); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Of each address, 15 requests are within the limit of 20 and wait for their bodies.
+	begin(s.Process.API, "/auth/login", "Content-Length: 16000\r\n\r\n", 1_500)
+	begin(s.Process.API, "/v0.1/publish", "Content-Length: 1048000\r\n\r\n", unfinished-2_500)
+	begin(s.Process.API, "/v0.1/validate", "Transfer-Encoding: chunked\r\n\r\nFFC00\r\n{", 1_000)
+	begin(s.Process.RateLimitHTTP, "/json", "Content-Length: 1048000\r\n\r\n", unfinished)
+	await.Until(t, time.Minute, "all requests are being received", func() bool {
+		return s.ReadMetrics()["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().GetValue() >= unfinished
+	})
+	ada.Login(t, s)
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`).WantStatus(t, http.StatusOK)
+	got := s.PeakMemory(t)
+	t.Logf("%d MiB with %d unfinished requests", got>>20, 2*unfinished)
+	if got > bound {
+		t.Errorf("%d MiB with %d unfinished requests, want at most %d MiB", got>>20, 2*unfinished, bound>>20)
+	}
+}
+
+// TestRefusedBeforeTheBody checks that a request over the limit of its address, or with too large a
+// body, gets its response before the body is sent.
+func TestRefusedBeforeTheBody(t *testing.T) {
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "AUTH_RATE_LIMIT=1", "READ_TIMEOUT=10m")
+	for path, lengths := range map[string][]int{"/auth/login": {16<<10 + 1, 300}, "/v0.1/auth/dns": {32<<10 + 1}, "/v0.1/publish": {1<<20 + 1}} {
+		for i, length := range lengths {
+			c := dialFrom(t, 1, s.Process.API)
+			_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails for a closed connection only, as the next call does
+			if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, length); err != nil {
+				t.Fatal(err)
+			}
+			want := []int{http.StatusRequestEntityTooLarge, http.StatusTooManyRequests}[i]
+			if got := readResponses(t, path, c); len(got) != 1 || got[0].Status != want {
+				t.Errorf("%s with %d bytes: %+v, want %d", path, length, got, want)
+			}
+		}
+	}
+}
