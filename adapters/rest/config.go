@@ -65,6 +65,11 @@ func (c Config) Validate() error {
 	if c.ClientIPv6Prefix < 1 || c.ClientIPv6Prefix > 128 {
 		return fmt.Errorf("CLIENT_IPV6_PREFIX: %d is not a prefix length from 1 to 128", c.ClientIPv6Prefix)
 	}
+	for _, network := range c.TrustedProxies {
+		if !network.IsValid() { // the form of an empty item
+			return errors.New("TRUSTED_PROXIES: it has an empty item")
+		}
+	}
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
 	}

@@ -91,14 +91,10 @@ func (c PerSecondConfig) Config(shared Config) Config {
 	return shared
 }
 
-// Validate returns an error if a setting is malformed. It returns nil if the second store is not
-// enabled.
+// Validate returns an error if a setting is malformed, also if the second store is not enabled.
 func (c PerSecondConfig) Validate() error {
-	if !c.Enabled {
-		return nil
-	}
-	own := c.Config(Config{Timeout: time.Second})
-	if own.URL == "" {
+	own := c.Config(Config{Timeout: MaxTimeout})
+	if c.Enabled && own.URL == "" {
 		return own.invalidSetting("URL", "must be set when KVSTORE_PERSECOND is true")
 	}
 	return own.Validate()

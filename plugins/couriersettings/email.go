@@ -48,9 +48,21 @@ func (e Email) ServerPort() int {
 // SenderName returns the name that recipients see next to the sender's address.
 func (e Email) SenderName() string { return cmp.Or(e.FromName, e.Brand.Name) }
 
-// CheckSettings returns an error that names the first setting that is missing or malformed. It is
-// not called Validate because the settings are required only if the plugin is used.
+// Validate returns an error that names the first setting whose value no program can use. The service
+// checks it also if the plugin is not used.
+func (e Email) Validate() error {
+	if e.Port < 0 || e.Port > 65535 {
+		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
+	}
+	return checkPositive("SMTP_TIMEOUT", e.Timeout)
+}
+
+// CheckSettings returns an error that names the first setting that is missing or malformed. The
+// settings are required only if the plugin is used.
 func (e Email) CheckSettings() error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
 	if err := e.checkServer(); err != nil {
 		return err
 	}
@@ -66,7 +78,7 @@ func (e Email) CheckSettings() error {
 			return fmt.Errorf("OTP_EMAIL_TEMPLATES: %s must be a folder that otp-email may read", e.Templates)
 		}
 	}
-	return errors.Join(checkPositive("SMTP_TIMEOUT", e.Timeout), checkCAFile("SMTP_CA_FILE", e.CAFile))
+	return checkCAFile("SMTP_CA_FILE", e.CAFile)
 }
 
 func (e Email) checkServer() error {
@@ -75,8 +87,6 @@ func (e Email) checkServer() error {
 		return errors.New("SMTP_HOST: it is missing, and required with OTP_EMAIL_PLUGIN=" + EmailPlugin)
 	case strings.ContainsAny(e.Host, " /@[]\t\r\n"):
 		return fmt.Errorf("SMTP_HOST: %q is not valid, it must be the name or address of a host", e.Host)
-	case e.Port < 0 || e.Port > 65535:
-		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
 		return fmt.Errorf("SMTP_TLS: %q is not valid, it must be starttls, tls or none", e.Security)
 	case e.Security == Plain && !IsLoopback(e.Host):

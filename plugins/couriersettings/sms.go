@@ -55,10 +55,16 @@ type SMS struct {
 // Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
 func (s SMS) Environ() []string { return listVariables(s) }
 
+// Validate returns an error that names the first setting whose value no program can use. The service
+// checks it also if the plugin is not used.
+func (s SMS) Validate() error { return checkPositive("SMS_TIMEOUT", s.Timeout) }
+
 // CheckSettings returns an error that names the first setting that is missing or malformed, without
-// showing a secret. It is not called Validate because the settings are required only if the plugin
-// is used.
+// showing a secret. The settings are required only if the plugin is used.
 func (s SMS) CheckSettings() error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
 	if s.Method != http.MethodPost && s.Method != http.MethodPut {
 		return fmt.Errorf("SMS_METHOD: %q is not valid, it must be POST or PUT", s.Method)
 	}
@@ -86,8 +92,7 @@ func (s SMS) CheckSettings() error {
 	if _, err := s.CodeText(CodeData{Code: "000000", Product: s.Brand.Name, Minutes: 10}); err != nil {
 		return err
 	}
-	return errors.Join(checkOneLine("SMS_FROM", s.From, maxName), s.Brand.Validate(),
-		checkPositive("SMS_TIMEOUT", s.Timeout), checkCAFile("SMS_CA_FILE", s.CAFile))
+	return errors.Join(checkOneLine("SMS_FROM", s.From, maxName), s.Brand.Validate(), checkCAFile("SMS_CA_FILE", s.CAFile))
 }
 
 func (s SMS) checkCredentials(headers http.Header) error {

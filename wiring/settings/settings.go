@@ -155,7 +155,10 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 	if err := s.complete(); err != nil {
 		return Settings{}, err
 	}
-	return s, s.validate()
+	if err := s.validate(); err != nil {
+		return s, errors.New(err.Error()) // of a fault, only the message would be printed, without the variable
+	}
+	return s, nil
 }
 
 // Describe returns all variables with the values that the service uses, ordered by name. Secrets
@@ -232,7 +235,7 @@ func (s *Settings) validate() error {
 	v := reflect.ValueOf(*s)
 	for i := range v.NumField() {
 		group, ok := v.Field(i).Interface().(interface{ Validate() error })
-		if _, unused := group.(postgres.Config); !ok || unused && s.Postgres.URL == "" {
+		if !ok {
 			continue
 		}
 		if err := group.Validate(); err != nil {

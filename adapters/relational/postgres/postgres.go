@@ -58,6 +58,9 @@ func (c Config) Validate() error {
 	case c.MigrationTimeout < time.Second:
 		return errors.New("DATABASE_MIGRATION_TIMEOUT must be 1s or more")
 	}
+	if c.URL == "" { // SQLite is used
+		return nil
+	}
 	return checkAddress(c.URL)
 }
 

@@ -1,6 +1,9 @@
 package risk
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Config holds the weights, in points, and their bounds (contract ).
 type Config struct {
@@ -101,10 +104,10 @@ func (c Config) checkLimits() error {
 		return fmt.Errorf("RISK_SOME_FAILURES: %d is less than 1", c.SomeFailures)
 	case c.ManyFailures < c.SomeFailures:
 		return fmt.Errorf("RISK_MANY_FAILURES: %d is less than RISK_SOME_FAILURES", c.ManyFailures)
-	case !(c.TravelMaxKMH > 0):
-		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not positive", c.TravelMaxKMH)
-	case !(c.TravelMinKM >= 0):
-		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is negative", c.TravelMinKM)
+	case !(c.TravelMaxKMH > 0 && c.TravelMaxKMH <= math.MaxFloat64):
+		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not a positive number", c.TravelMaxKMH)
+	case !(c.TravelMinKM >= 0 && c.TravelMinKM <= math.MaxFloat64):
+		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is not 0 or a positive number", c.TravelMinKM)
 	}
 	return nil
 }
