@@ -21,12 +21,13 @@ type environment struct {
 	values   map[string]string
 	adopted  map[string]string // the name by which a value was given, by our name
 	warnings []string
+	alone    bool // the rate limit service runs alone, in place of the Envoy rate limit service
 }
 
 // newEnvironment returns the environment of variables in the form of os.Environ. If the rate limit
 // service runs alone, HOST and PORT are the address of its HTTP listener.
 func newEnvironment(environ []string, alone bool) environment {
-	e := environment{values: env.ToMap(environ), adopted: map[string]string{}}
+	e := environment{values: env.ToMap(environ), adopted: map[string]string{}, alone: alone}
 	for name, value := range e.values {
 		if value == "" {
 			delete(e.values, name)

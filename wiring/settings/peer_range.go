@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +29,11 @@ type peerRange struct {
 // of each. It keeps values of variables that only we have, and values that are malformed for both;
 // parse and Validate report them.
 func (e *environment) fitPeerValues() {
+	if e.alone {
+		for _, r := range aloneRanges() {
+			e.fitPeerValue(r)
+		}
+	}
 	for _, r := range peerRanges() {
 		e.fitPeerValue(r)
 	}
@@ -97,6 +104,27 @@ func peerRanges() []peerRange {
 	}
 }
 
+// aloneRanges returns the ranges of values that look like a mistake, so that only a service in place of the
+// Envoy rate limit service accepts them.
+func aloneRanges() []peerRange {
+	return []peerRange{
+		{"NEAR_LIMIT_RATIO", true, fraction},
+		{"TRACING_SAMPLING_RATE", true, fraction},
+		{"LOCAL_CACHE_SIZE_IN_BYTES", true, wholeNumber(0, math.MaxInt64, 0)},
+		{"KVSTORE_TIMEOUT", false, notNegative(valkey.MinTimeout)},
+		{"KVSTORE_PERSECOND_TIMEOUT", false, notNegative(valkey.MinTimeout)},
+		{"KVSTORE_PIPELINE_WINDOW", false, notNegative(0)},
+		{"KVSTORE_PERSECOND_PIPELINE_WINDOW", false, notNegative(0)},
+		{"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", true, notNegative(xds.MinWait)},
+		// As 0, a negative interval means the default of its library there.
+		{"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", true, notNegative(100 * time.Millisecond)},
+		{"XDS_CLIENT_BACKOFF_MAX_INTERVAL", true, notNegative(10 * time.Second)},
+		{"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", true, fraction},
+		{"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", true, wholeNumber(0, xds.MaxMessageSize, 0)},
+		{"EXTRA_TAGS", true, lastTags},
+	}
+}
+
 // wholeNumber returns a function that limits a number to least and most. A number below least
 // becomes low.
 func wholeNumber(least, most, low int64) func(string) string {
@@ -143,6 +171,41 @@ func interval(least, most, zero time.Duration) func(string) string {
 		}
 		return value
 	}
+}
+
+// notNegative returns a function that replaces a negative duration by least.
+func notNegative(least time.Duration) func(string) string {
+	return func(value string) string {
+		if d, err := time.ParseDuration(value); err == nil && d < 0 {
+			return least.String()
+		}
+		return value
+	}
+}
+
+// fraction limits a number to 0 and 1.
+func fraction(value string) string {
+	f, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err == nil && f < 0:
+		return "0"
+	case err == nil && f > 1:
+		return "1"
+	}
+	return value
+}
+
+// lastTags keeps the last one of several tags of a name.
+func lastTags(value string) string {
+	var kept []string
+	for pair := range strings.SplitSeq(value, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(pair), ":")
+		kept = append(slices.DeleteFunc(kept, func(other string) bool {
+			earlier, _, _ := strings.Cut(strings.TrimSpace(other), ":")
+			return earlier == name
+		}), pair)
+	}
+	return strings.Join(kept, ",")
 }
 
 // factor limits XDS_CLIENT_BACKOFF_RANDOM_FACTOR to 1. Here it is the fraction of a wait that is

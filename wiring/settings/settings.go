@@ -155,6 +155,9 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 	if err := s.complete(); err != nil {
 		return Settings{}, err
 	}
+	if e.alone {
+		s.forgetPartsOff()
+	}
 	if err := s.validate(); err != nil {
 		return s, errors.New(err.Error()) // of a fault, only the message would be printed, without the variable
 	}
