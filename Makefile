@@ -11,8 +11,9 @@ BUF_VERSION := v1.70.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
 GOVULNCHECK_VERSION := v1.8.0
-# The Envoy rate limit service has no releases.
-ENVOY_RATELIMIT_VERSION := v1.4.1-0.20260122083618-3fb702589d36
+# The Envoy rate limit service has no releases, and module proxies have few of its commits, so it is fetched from its
+# repository.
+ENVOY_RATELIMIT_VERSION := v1.4.1-0.20260706065234-f2fb15770f7f
 
 TOOLS := $(CURDIR)/.bin
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
@@ -127,6 +128,7 @@ endef
 tool-lint:
 	$(call install,$(GOLANGCI_LINT),github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
 
+tool-envoy-ratelimit: export GOPRIVATE := github.com/envoyproxy/ratelimit
 tool-envoy-ratelimit:
 	$(call install,$(ENVOY_RATELIMIT),github.com/envoyproxy/ratelimit/src/service_cmd,$(ENVOY_RATELIMIT_VERSION))
 

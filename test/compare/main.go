@@ -2,9 +2,8 @@
 // where their answers or their statistics differ. Rules and requests are random but determined by
 // a seed. Both services count on the same Valkey server, whose address is in TEST_VALKEY_URL.
 //
-// The random rules and requests leave out what is known to differ (docs/from-envoy-ratelimit.md), and
-// quota mode: the version in the Makefile, the newest that go install finds, is from January 2026, and
-// in February the Envoy service changed what quota mode means to what it means here.
+// The services get the rules from files, and from a management server over xDS. The random rules and requests
+// leave out what is known to differ (docs/from-envoy-ratelimit.md).
 package main
 
 import (
@@ -26,12 +25,22 @@ import (
 // settings are compared one after the other; each is the environment of both services.
 var settings = [][]string{
 	nil,
-	{"LIMIT_RESPONSE_HEADERS_ENABLED=true", "NEAR_LIMIT_RATIO=0.5"},
+	{headerSetting, "NEAR_LIMIT_RATIO=0.5"},
 	{"LOCAL_CACHE_SIZE_IN_BYTES=1048576"},
 	{stopSetting},
 	{"SHADOW_MODE=true"},
 	{"RESPONSE_DYNAMIC_METADATA=true"},
+	{"QUOTA_MODE=true"},
 }
+
+// The sources of rules.
+const (
+	fromFiles  = "files"
+	fromServer = "xds"
+)
+
+// headerSetting adds response headers. Of a request with quotas the services describe different descriptors.
+const headerSetting = "LIMIT_RESPONSE_HEADERS_ENABLED=true"
 
 // stopSetting is atomic in Tollgate. The Envoy service reads all counters of a request before it adds
 // to any, which differs if two descriptors have the same counter.
@@ -46,15 +55,20 @@ const (
 func main() {
 	peer := flag.String("peer", "", "program of the Envoy rate limit service")
 	calls := flag.Int("calls", 20_000, "requests for each group of settings")
+	source := flag.String("rules", "", "where the services get their rules: files or xds; both if it is not set")
 	seed := flag.Uint64("seed", 1, "seed of the rules and requests")
 	flag.Parse()
-	if err := compareAll(*peer, *calls, *seed); err != nil {
+	sources := []string{fromFiles, fromServer}
+	if *source != "" {
+		sources = []string{*source}
+	}
+	if err := compareAll(*peer, sources, *calls, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-func compareAll(peer string, calls int, seed uint64) error {
+func compareAll(peer string, sources []string, calls int, seed uint64) error {
 	if peer == "" || os.Getenv("TEST_VALKEY_URL") == "" {
 		return errors.New("-peer and TEST_VALKEY_URL must be set")
 	}
@@ -66,18 +80,26 @@ func compareAll(peer string, calls int, seed uint64) error {
 	if err := instance.Build(root, dir, false, "cmd/tollgate"); err != nil {
 		return err
 	}
-	differences := 0
-	for i := range 2 * len(settings) {
-		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // repeatable, not secret
-		environ := settings[i/2]
-		c := comparison{random: random, environ: environ, dir: filepath.Join(dir, strconv.Itoa(i)), sameNames: i%2 == 1}
-		if err := c.run(peer, filepath.Join(dir, "tollgate"), calls); err != nil {
-			return fmt.Errorf("%q: %w", environ, err)
+	differences, all := 0, 0
+	for _, source := range sources {
+		for i := range 2 * len(settings) {
+			stream := uint64(i) //nolint:gosec // small
+			if source == fromServer {
+				stream += 1000 // other rules and requests than from files
+			}
+			random := rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // repeatable, not secret
+			environ := settings[i/2]
+			c := comparison{random: random, environ: environ, source: source, dir: filepath.Join(dir, source+strconv.Itoa(i)), sameNames: i%2 == 1}
+			if err := c.run(peer, filepath.Join(dir, "tollgate"), calls); err != nil {
+				return fmt.Errorf("rules from %s, %q: %w", source, environ, err)
+			}
+			fmt.Printf("rules from %s [%s] %d calls, %d over their limit, %d statistics: %d differences\n",
+				source, strings.Join(environ, " "), calls, c.over, c.statistics, c.differences)
+			differences += c.differences
+			all += calls
 		}
-		fmt.Printf("[%s] %d calls, %d over their limit, %d statistics: %d differences\n",
-			strings.Join(environ, " "), calls, c.over, c.statistics, c.differences)
-		differences += c.differences
 	}
+	fmt.Printf("%d calls: %d differences\n", all, differences)
 	if differences > 0 {
 		return fmt.Errorf("%d differences", differences)
 	}
@@ -88,6 +110,7 @@ func compareAll(peer string, calls int, seed uint64) error {
 type comparison struct {
 	random      *rand.Rand
 	environ     []string
+	source      string // of the rules
 	dir         string
 	sameNames   bool // only rules whose statistics have the same names in both services
 	over        int  // calls that both answered OVER_LIMIT
@@ -96,14 +119,18 @@ type comparison struct {
 }
 
 func (c *comparison) run(peer, tollgate string, calls int) error {
-	domains := newDomains(c.random, c.sameNames)
-	if err := writeRules(filepath.Join(c.dir, "config"), domains); err != nil {
+	domains := newDomains(c.random, words{
+		sameNames: c.sameNames, noSharing: c.source == fromServer, noQuota: slices.Contains(c.environ, headerSetting),
+	})
+	environ, stop, err := c.offerRules(domains)
+	if err != nil {
 		return err
 	}
+	defer stop()
 	services := make([]*service, 0, 2)
 	for _, program := range []func() (*service, error){
-		func() (*service, error) { return startPeer(peer, c.dir, c.environ) },
-		func() (*service, error) { return startTollgate(tollgate, c.dir, c.environ) },
+		func() (*service, error) { return startPeer(peer, c.dir, environ) },
+		func() (*service, error) { return startTollgate(tollgate, c.dir, environ) },
 	} {
 		s, err := program()
 		if err != nil {
@@ -133,11 +160,28 @@ func (c *comparison) run(peer, tollgate string, calls int) error {
 	return nil
 }
 
+// offerRules puts the rules where the services read them, and returns the environment of the services.
+func (c *comparison) offerRules(domains []domain) (environ []string, stop func(), err error) {
+	switch c.source {
+	case fromFiles:
+		environ = []string{"RUNTIME_ROOT=" + c.dir, "RUNTIME_SUBDIRECTORY=", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false"}
+		stop, err = func() {}, writeRules(filepath.Join(c.dir, "config"), domains)
+	case fromServer:
+		if err := os.MkdirAll(c.dir, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("folder of the services: %w", err)
+		}
+		environ, stop, err = serveRules(domains)
+	default:
+		return nil, nil, fmt.Errorf("-rules: %q is neither %s nor %s", c.source, fromFiles, fromServer)
+	}
+	return append(environ, c.environ...), stop, err
+}
+
 // waitForMinute waits for the next minute if it is near, because times to a reset are compared to
 // the minute.
 func waitForMinute() {
 	next := time.Now().Truncate(time.Minute).Add(time.Minute)
-	if left := time.Until(next); left < 100*time.Millisecond {
+	if left := time.Until(next); left < time.Second {
 		time.Sleep(left)
 	}
 }

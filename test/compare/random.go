@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,33 +27,26 @@ var (
 	names  = []string{"a", "b", "c"}
 )
 
-// node is a descriptor of a rule file.
-type node struct {
-	key, value string // a value may be missing, or end in "*"
-	lines      []string
-	children   []*node
-}
-
-// domain is a file of rules.
-type domain struct {
-	name  string
-	nodes []*node
-}
-
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// newDomains returns rules. Only with sameNames, all statistics of them have the same names in both
-// services: then no rule is unlimited or has share_threshold.
-func newDomains(r *rand.Rand, sameNames bool) []domain {
+// words are the parts of rules that a comparison leaves out.
+type words struct {
+	sameNames bool // only rules whose statistics have the same names in both services
+	noSharing bool // no share_threshold, which xDS does not have
+	noQuota   bool // no quota_mode: the response headers of the services describe different descriptors
+}
+
+// newDomains returns rules. With sameNames, no rule is unlimited or has share_threshold.
+func newDomains(r *rand.Rand, w words) []domain {
 	all := make([]domain, domainCount)
 	for i := range all {
-		all[i] = domain{fmt.Sprintf("d%d", i), newNodes(r, 0, sameNames)}
+		all[i] = domain{fmt.Sprintf("d%d", i), newNodes(r, 0, w)}
 	}
 	return all
 }
 
 // newNodes returns the descriptors of one level.
-func newNodes(r *rand.Rand, depth int, sameNames bool) []*node {
+func newNodes(r *rand.Rand, depth int, w words) []*node {
 	var list []*node
 	taken := map[[2]string]bool{}
 	for range 1 + r.IntN(5) {
@@ -68,10 +59,10 @@ func newNodes(r *rand.Rand, depth int, sameNames bool) []*node {
 		}
 		taken[[2]string{n.key, n.value}] = true
 		if r.IntN(4) > 0 {
-			n.addLimit(r, sameNames)
+			n.addLimit(r, w)
 		}
 		if depth+1 < maxDepth && r.IntN(2) == 0 {
-			n.children = newNodes(r, depth+1, sameNames)
+			n.children = newNodes(r, depth+1, w)
 		}
 		list = append(list, n)
 	}
@@ -79,58 +70,37 @@ func newNodes(r *rand.Rand, depth int, sameNames bool) []*node {
 }
 
 // addLimit gives a descriptor a limit and the words that go with one.
-func (n *node) addLimit(r *rand.Rand, sameNames bool) {
-	limit := fmt.Sprintf("unit: %s, requests_per_unit: %d", pick(r, units), r.IntN(4))
-	if r.IntN(12) == 0 && !sameNames {
-		limit = "unlimited: true"
+func (n *node) addLimit(r *rand.Rand, w words) {
+	n.limit = &limit{unit: pick(r, units), requests: uint32(r.IntN(4))} //nolint:gosec // less than 4
+	if r.IntN(12) == 0 && !w.sameNames {
+		n.limit = &limit{unlimited: true}
 	}
 	name := r.IntN(4 * len(names)) // a quarter have one
 	if name < len(names) {
-		limit += ", name: " + names[name]
+		n.limit.name = names[name]
 	}
 	if r.IntN(8) == 0 {
-		limit += ", replaces: [{name: " + names[(name+1)%len(names)] + "}]" // not its own name
+		n.limit.replaces = names[(name+1)%len(names)] // not its own name
 	}
-	n.lines = append(n.lines, "rate_limit: {"+limit+"}")
-	for _, word := range []string{"shadow_mode", "detailed_metric"} {
-		if r.IntN(10) == 0 {
-			n.lines = append(n.lines, word+": true")
-		}
-	}
-	if strings.Contains(n.value, "*") && r.IntN(3) == 0 && !sameNames {
-		n.lines = append(n.lines, "share_threshold: true")
+	n.shadow, n.detailed = r.IntN(10) == 0, r.IntN(10) == 0
+	n.quota = r.IntN(4) == 0 && !w.noQuota
+	n.share = strings.Contains(n.value, "*") && r.IntN(3) == 0 && !w.sameNames && !w.noSharing
+	if r.IntN(4) == 0 {
+		n.addMetadata(r)
 	}
 }
 
-// writeRules writes a file for each domain.
-func writeRules(folder string, domains []domain) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("folder of the rules: %w", err)
+// addMetadata gives a descriptor metadata. Only a value that is no mapping has a name that other descriptors
+// have too: the Envoy service changes its rules when it merges two mappings. And it forgets the metadata of
+// rules whose statistics it names anew.
+func (n *node) addMetadata(r *rand.Rand) {
+	if n.detailed || n.share {
+		return
 	}
-	for _, d := range domains {
-		text := "domain: " + d.name + "\ndescriptors:\n" + formatNodes(d.nodes, "  ")
-		if err := os.WriteFile(filepath.Join(folder, d.name+".yaml"), []byte(text), 0o600); err != nil {
-			return fmt.Errorf("write rules: %w", err)
-		}
+	n.metadata = map[string]any{"tier": pick(r, []string{"gold", "silver"})}
+	if r.IntN(2) == 0 {
+		n.metadata[fmt.Sprint("own", r.Uint32())] = map[string]any{"list": []any{1.5, true, nil, "text"}}
 	}
-	return nil
-}
-
-func formatNodes(nodes []*node, indent string) string {
-	var out strings.Builder
-	for _, n := range nodes {
-		fmt.Fprintf(&out, "%s- key: %s\n", indent, n.key)
-		if n.value != "" {
-			fmt.Fprintf(&out, "%s  value: %q\n", indent, n.value)
-		}
-		for _, line := range n.lines {
-			fmt.Fprintf(&out, "%s  %s\n", indent, line)
-		}
-		if len(n.children) > 0 {
-			fmt.Fprintf(&out, "%s  descriptors:\n%s", indent, formatNodes(n.children, indent+"    "))
-		}
-	}
-	return out.String()
 }
 
 // newRequest returns a request of one to three descriptors, which mostly follow rules. With distinct,

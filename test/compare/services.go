@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -35,7 +37,6 @@ type service struct {
 func shared(dir string, statistics *statsd, environ []string) []string {
 	all := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOG_FORMAT=json",
-		"RUNTIME_ROOT=" + dir, "RUNTIME_SUBDIRECTORY=", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false",
 		"BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + os.Getenv("TEST_VALKEY_URL"),
 		"CACHE_KEY_PREFIX=" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_",
 		"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1",
@@ -153,6 +154,9 @@ func formatAnswer(answer *ratelimit.RateLimitResponse) string {
 			fmt.Fprintf(&out, " reset=%dm", d.GetSeconds()/60)
 		}
 	}
+	if m := answer.GetDynamicMetadata(); m != nil {
+		fmt.Fprintf(&out, " metadata=%s", formatMetadata(m))
+	}
 	if over > 1 { // of two limits that are exceeded, the services' headers describe different ones
 		return out.String()
 	}
@@ -167,4 +171,14 @@ func formatAnswer(answer *ratelimit.RateLimitResponse) string {
 	}
 	sort.Strings(headers)
 	return out.String() + " " + strings.Join(headers, " ")
+}
+
+// formatMetadata returns dynamic metadata without the two names that newer versions of the Envoy service do
+// not have any more. In the text of an override, that service has one space or two at random.
+func formatMetadata(m *structpb.Struct) string {
+	fields := m.AsMap()
+	delete(fields, "quotaModeEnabled")
+	delete(fields, "quotaModeViolations")
+	text, _ := json.Marshal(fields) // it is JSON
+	return strings.ReplaceAll(string(text), "  ", " ")
 }
