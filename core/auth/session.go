@@ -92,6 +92,7 @@ type Device struct {
 	UserID        UserID
 	Identity      DeviceIdentity
 	TrustStatus   TrustStatus
+	MarkUnproven  bool // it was marked TRUSTED below FULL_TRUST, and no code was entered on it since
 	Confirmed     bool // a session on it passed step-up or MFA
 	Revoked       bool
 	FirstSeen     time.Time
@@ -102,6 +103,9 @@ type Device struct {
 	LastIPAddress netip.Addr
 	Name          string // that the owner has given it; empty without one
 }
+
+// Trusted reports whether the mark TRUSTED of the device counts (contract A-38).
+func (d *Device) Trusted() bool { return d.TrustStatus == DeviceTrusted && !d.MarkUnproven }
 
 // MaxDeviceName is the greatest length of the name of a device, in characters.
 const MaxDeviceName = 64

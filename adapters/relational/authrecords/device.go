@@ -33,6 +33,7 @@ type deviceRow struct {
 	UserID        auth.UserID         `bun:"user_id"`
 	Identity      auth.DeviceIdentity `bun:"identity"`
 	TrustStatus   auth.TrustStatus    `bun:"trust_status"`
+	MarkUnproven  bool                `bun:"mark_unproven"`
 	Confirmed     bool                `bun:"confirmed"`
 	Revoked       bool                `bun:"revoked"`
 	FirstSeen     database.Instant    `bun:"first_seen"`
@@ -47,7 +48,7 @@ type deviceRow struct {
 func newDeviceRow(d auth.Device) *deviceRow {
 	return &deviceRow{
 		ID: d.ID, UserID: d.UserID, Identity: d.Identity,
-		TrustStatus: d.TrustStatus, Confirmed: d.Confirmed, Revoked: d.Revoked,
+		TrustStatus: d.TrustStatus, MarkUnproven: d.MarkUnproven, Confirmed: d.Confirmed, Revoked: d.Revoked,
 		FirstSeen: database.NewInstant(d.FirstSeen), LastSeen: database.NewInstant(d.LastSeen),
 		Type: d.Type, Browser: d.Browser, OS: d.OS, LastIPAddress: address{d.LastIPAddress}, Name: d.Name,
 	}
@@ -56,7 +57,7 @@ func newDeviceRow(d auth.Device) *deviceRow {
 func (r *deviceRow) toDevice() auth.Device {
 	return auth.Device{
 		ID: r.ID, UserID: r.UserID, Identity: r.Identity,
-		TrustStatus: r.TrustStatus, Confirmed: r.Confirmed, Revoked: r.Revoked,
+		TrustStatus: r.TrustStatus, MarkUnproven: r.MarkUnproven, Confirmed: r.Confirmed, Revoked: r.Revoked,
 		FirstSeen: r.FirstSeen.Time, LastSeen: r.LastSeen.Time,
 		Type: r.Type, Browser: r.Browser, OS: r.OS, LastIPAddress: r.LastIPAddress.Addr, Name: r.Name,
 	}

@@ -116,7 +116,11 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, markResponse{"the device is marked", markedDevice{d.ID, d.TrustStatus}})
+	message := "the device is marked"
+	if d.MarkUnproven {
+		message = "the device is marked; the mark counts after the next code on the device"
+	}
+	return sendJSON(c, markResponse{message, markedDevice{d.ID, d.TrustStatus}})
 }
 
 type renameResponse struct {

@@ -73,9 +73,10 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 
 // SetTrust sets the trust status of a device of the caller. TRUSTED does not change active
 // sessions: it has an effect at the next login on the device, if the device is confirmed and the
-// login sends its token. UNTRUSTED lowers the active sessions on the device to LIMITED_TRUST at
-// once, including the caller's. The error is fault.Forbidden with code access_denied for a device
-// of another person, and fault.NotFound if the device does not exist.
+// login sends its token. Below FULL_TRUST it counts only after the next code on the device, so that a
+// session cannot lift its own limit (contract A-38). UNTRUSTED lowers the active sessions on the device
+// to LIMITED_TRUST at once, including the caller's. The error is fault.Forbidden with code access_denied
+// for a device of another person, and fault.NotFound if the device does not exist.
 func (s *Service) SetTrust(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
@@ -85,16 +86,15 @@ func (s *Service) SetTrust(
 	var device auth.Device
 	var lowered []auth.SessionID
 	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		var before auth.TrustStatus
-		lowered = nil // a retried transaction begins anew
-		err := s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
-			before, d.TrustStatus = d.TrustStatus, status
-			device = *d
-		})
+		before, err := s.markDevice(ctx, caller, id, status, &device)
 		if err != nil {
 			return err
 		}
 		details := map[string]any{"previousTrustStatus": string(before)}
+		if device.MarkUnproven {
+			details["countsAfterCode"] = true
+		}
+		lowered = nil // a retried transaction begins anew
 		if status == auth.DeviceUntrusted {
 			// The row of the device is locked until the transaction ends, so no login or step-up on
 			// the device can raise a session in the meantime.
@@ -110,10 +110,38 @@ func (s *Service) SetTrust(
 		return auth.Device{}, err
 	}
 	s.ports.Cache.Drop(ctx, lowered...)
-	if len(lowered) > 0 {
+	switch {
+	case device.MarkUnproven:
+		s.notify(notices.DeviceTrusted, caller)
+	case len(lowered) > 0:
 		s.notifyOwner(notices.DeviceUntrusted, caller)
 	}
 	return device, nil
+}
+
+// markDevice sets the trust status of a device and returns the one before. It reads the level of the
+// caller's session after it has locked the device, because the caller may be a cached copy from before
+// the session was lowered or raised.
+func (s *Service) markDevice(
+	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus, device *auth.Device,
+) (before auth.TrustStatus, err error) {
+	err = s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
+		before = d.TrustStatus
+		d.MarkUnproven = status == auth.DeviceTrusted && !d.Trusted()
+		d.TrustStatus = status
+		*device = *d
+	})
+	if err != nil || !device.MarkUnproven {
+		return before, err
+	}
+	session, err := s.ports.Sessions.Get(ctx, caller.ID)
+	if err != nil || !session.TrustLevel.Admits(auth.FullTrust) {
+		return before, err
+	}
+	return before, s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
+		d.MarkUnproven = false
+		*device = *d
+	})
 }
 
 // Rename gives a device of the caller a name, or with an empty one takes it away (contract A-56). It
@@ -164,9 +192,13 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 // LIMITED_TRUST or above: below that, somebody who knows only the password may have made the
 // change.
 func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
-	if caller.TrustLevel.Admits(auth.LimitedTrust) {
-		return
+	if !caller.TrustLevel.Admits(auth.LimitedTrust) {
+		s.notify(kind, caller)
 	}
+}
+
+// notify sends the caller a notice of a change.
+func (s *Service) notify(kind notices.Kind, caller auth.Session) {
 	s.ports.Notices.Notify(notices.Event{
 		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
 	})

@@ -150,6 +150,46 @@ func TestMark(t *testing.T) {
 }
 
 // TestRename: a name is stored without spaces around it, and only a new one is an event.
+// TestTrustedNeedsFullTrust marks a device as trusted at each level. Below FULL_TRUST the mark counts after
+// the next code on the device; the level is that of the stored session, not that of a cached copy.
+func TestTrustedNeedsFullTrust(t *testing.T) {
+	for level, counts := range map[auth.TrustLevel]bool{auth.Unverified: false, auth.LimitedTrust: false, auth.FullTrust: true} {
+		fx, ctx := newFixture(t), context.Background()
+		stale := annaSession(auth.FullTrust + auth.Unverified - level) // FULL_TRUST if the session is at UNVERIFIED
+		stale.TrustLevel = max(stale.TrustLevel, auth.Unverified)
+		mark := func(status auth.TrustStatus) auth.Device {
+			t.Helper()
+			setLevel := func(s *auth.Session) error { s.TrustLevel = level; return nil } // the mark UNTRUSTED has lowered it
+			if err := fx.ports.Sessions.Update(ctx, "anna", setLevel); err != nil {
+				t.Fatal(err)
+			}
+			d, err := fx.service.SetTrust(ctx, stale, "anna", status)
+			if err != nil || d.TrustStatus != status {
+				t.Fatalf("SetTrust returned %+v, %v", d, err)
+			}
+			return d
+		}
+		if d := mark(auth.DeviceTrusted); d.Trusted() != counts {
+			t.Errorf("at %s the mark counts: %v", level, d.Trusted())
+		}
+		confirmation := devices.Confirmation{Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: testEntropy{}}
+		if _, err := devices.Confirm(ctx, confirmation, "anna", fx.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if d := mark(auth.DeviceTrusted); !d.Trusted() {
+			t.Errorf("at %s the mark does not count after a code, set once more", level)
+		}
+		mark(auth.DeviceUntrusted)
+		if d := mark(auth.DeviceTrusted); d.Trusted() != counts {
+			t.Errorf("at %s the mark counts after UNTRUSTED: %v", level, d.Trusted())
+		}
+		mark(auth.DevicePending)
+		if d := mark(auth.DeviceTrusted); d.Trusted() != counts {
+			t.Errorf("at %s the mark counts after PENDING: %v", level, d.Trusted())
+		}
+	}
+}
+
 func TestRename(t *testing.T) {
 	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.Unverified)
 	for _, name := range []string{" Büro ", "Büro", ""} {

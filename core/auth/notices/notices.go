@@ -46,6 +46,8 @@ const (
 	ReviewApproved Kind = "review_approved" // what the person submitted was approved
 	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
 
+	DeviceTrusted Kind = "device_trusted" // a session below FULL_TRUST marked a device TRUSTED
+
 	// The kinds of events caused by a session below LIMITED_TRUST, which requires a password only.
 	DeviceRevoked   Kind = "device_revoked"   // a device was revoked
 	DeviceUntrusted Kind = "device_untrusted" // a device was marked UNTRUSTED, and sessions on it were lowered

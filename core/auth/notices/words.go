@@ -48,7 +48,7 @@ func kindWording(k Kind) wording {
 		}
 	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
 		return credentialWording(k)
-	case DeviceRevoked, DeviceUntrusted, SessionEnded:
+	case DeviceTrusted, DeviceRevoked, DeviceUntrusted, SessionEnded:
 		return lossWording(k)
 	case PublisherUsed, PublisherFailed:
 		return publisherWording(k)
@@ -109,6 +109,13 @@ func lossWording(k Kind) wording {
 		counsel = "Not you? Change your password."
 	)
 	switch k {
+	case DeviceTrusted:
+		return wording{
+			subject: "A device was marked as trusted", advice: advice, briefAdvice: counsel,
+			event: "One of your devices was marked as trusted from a session in which no code was entered. The mark counts after " +
+				"the next code that is entered on the device.",
+			brief: "a device was marked as trusted without a code",
+		}
 	case DeviceRevoked:
 		return wording{
 			subject: "A device was revoked", advice: advice, briefAdvice: counsel,

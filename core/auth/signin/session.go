@@ -69,7 +69,7 @@ func (s *Service) learn(ctx context.Context, session *auth.Session, v *assess.Ve
 
 // deviceTrust returns the properties of a device that its trust depends on.
 func deviceTrust(d *auth.Device, proven bool) trust.Device {
-	return trust.Device{Confirmed: d.Confirmed, Trusted: d.TrustStatus == auth.DeviceTrusted, Proven: proven}
+	return trust.Device{Confirmed: d.Confirmed, Trusted: d.Trusted(), Proven: proven}
 }
 
 // maxRevocations is how often a login tries to record a device that is revoked at the same time.

@@ -49,7 +49,7 @@ const people = 2
 func Device(user, n int) auth.Device {
 	return auth.Device{
 		ID: recordtest.UUID[auth.DeviceID](n), UserID: Account(user).ID,
-		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted,
+		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted, MarkUnproven: true,
 		Confirmed: true, Revoked: true,
 		FirstSeen: recordtest.Epoch(), LastSeen: recordtest.Epoch().Add(time.Duration(n) * time.Second),
 		Type: "desktop", Browser: "Firefox", OS: "Debian \\ 'é'", LastIPAddress: netip.MustParseAddr("2001:db8::1"),

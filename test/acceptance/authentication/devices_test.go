@@ -159,6 +159,7 @@ func TestTrustOfDevices(t *testing.T) {
 				level(c.known, "")
 				level(c.known, "nonsense")
 				level(c.proven, token)
+				p.StepUp(t, e, s) // below FULL_TRUST the mark would count after the next code only
 				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
 				level(c.trusted, token)
 				level(c.unproven, "")

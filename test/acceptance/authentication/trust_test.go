@@ -58,6 +58,53 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	})
 }
 
+// TestTrustedMarkNeedsACode marks a device as trusted from a session that had the password and the device
+// token only: the mark counts after the next code on the device, and not before (contract A-38).
+func TestTrustedMarkNeedsACode(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		file := filepath.Join(e.Dir, "notices.jsonl")
+		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "NOTICE_LOG_FILE="+file)
+		ada := e.NewPerson(t, "ada@example.com")
+		wantLogin := func(level string) {
+			t.Helper()
+			if ada.Login(t, s); ada.TrustLevel != level {
+				t.Errorf("the sign-in is at %s, want %s", ada.TrustLevel, level)
+			}
+		}
+		mark := func(status string) {
+			t.Helper()
+			path := s.API + "/devices/" + findFirefox(t, ada, s) + "/trust"
+			var got struct{ Device struct{ TrustStatus string } }
+			apiclient.Call(t, "PUT", path, map[string]string{"trustStatus": status}, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+			if got.Device.TrustStatus != status {
+				t.Errorf("the device is %s, want %s", got.Device.TrustStatus, status)
+			}
+		}
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		mark("UNTRUSTED")
+		wantLogin("LIMITED_TRUST")
+		mark("TRUSTED")
+		await.Until(t, fixture.Patience, "a notice", func() bool {
+			return strings.Contains(readNotices(t, file), "One of your devices was marked as trusted from a session in which no code was entered.")
+		})
+		wantLogin("LIMITED_TRUST")
+		mark("TRUSTED") // set again
+		mark("PENDING")
+		mark("TRUSTED")
+		wantLogin("LIMITED_TRUST")
+		ada.StepUp(t, e, s)
+		wantLogin("FULL_TRUST")
+		mark("TRUSTED") // from here on it counts
+		wantLogin("FULL_TRUST")
+		mark("PENDING")
+		wantLogin("LIMITED_TRUST")
+		ada.StepUp(t, e, s)
+		mark("TRUSTED") // at FULL_TRUST
+		wantLogin("FULL_TRUST")
+	})
+}
+
 // findFirefox returns the id of the person's device with that browser.
 func findFirefox(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 	t.Helper()

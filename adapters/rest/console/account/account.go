@@ -241,10 +241,12 @@ func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 	switch {
 	case d.TrustStatus == auth.DeviceUntrusted:
 		view.Trust, view.Class = "Not trusted", "bad"
-	case d.TrustStatus == auth.DeviceTrusted && d.Confirmed:
+	case d.Trusted() && d.Confirmed:
 		view.Trust, view.Class, view.Trusted = "Trusted", "good", true
-	case d.TrustStatus == auth.DeviceTrusted:
+	case d.TrustStatus == auth.DeviceTrusted && !d.Confirmed:
 		view.Trust, view.Trusted = "Trusted, but not verified yet", true
+	case d.TrustStatus == auth.DeviceTrusted:
+		view.Trust, view.Trusted = "Trusted after the next code", true
 	case d.Confirmed:
 		view.Trust, view.Class = "Verified", ""
 	}
@@ -293,6 +295,7 @@ func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation, read
 var notices = map[string]string{
 	"session": "The session is ended.", "revoked": "The device is revoked, and its sessions are ended.",
 	"trusted": "The device is trusted from its next sign-in on.", "untrusted": "The device is not trusted any more.",
+	"unproven": "The device is trusted from its next sign-in on. This counts only after a code was entered on it.",
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.", "disabled": "The authenticator app is turned off.",
 }
@@ -341,8 +344,12 @@ func (p *Pages) setTrust(v *site.Visit) error {
 	if v.Form.Get("trust") == "no" {
 		status, done = auth.DeviceUntrusted, "untrusted"
 	}
-	if _, err := p.ports.Devices.SetTrust(v.UserContext(), v.Session, id, status); err != nil {
+	device, err := p.ports.Devices.SetTrust(v.UserContext(), v.Session, id, status)
+	if err != nil {
 		return err
+	}
+	if device.MarkUnproven {
+		done = "unproven"
 	}
 	if err := v.RotateCookie(); err != nil {
 		return err
