@@ -542,7 +542,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter:   deliverReporter,
 	}
 	deliverRunner := deliver.New(schedule, deliverPorts)
-	mirrorsConfig := settings.MirrorsConfig(registry)
+	mirrorsConfig := settings.MirrorsConfig(registry, publishers)
 	approver := reviews.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
@@ -555,6 +555,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:       servers,
 		Reader:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Grants:       registryrecordsGrants,
 		Reviews:      registryrecordsReviews,
 		Approver:     approver,
 		Events:       eventsRecorder,
@@ -1394,7 +1395,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	eventsOperator := events.NewOperator(eventsOperatorPorts)
 	registry := s.Registry
-	mirrorsConfig := settings.MirrorsConfig(registry)
+	mirrorsConfig := settings.MirrorsConfig(registry, publishers)
 	approver := reviews.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
@@ -1407,6 +1408,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       servers,
 		Reader:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Grants:       registryrecordsGrants,
 		Reviews:      registryrecordsReviews,
 		Approver:     approver,
 		Events:       eventsRecorder,

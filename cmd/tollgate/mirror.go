@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -25,7 +26,9 @@ func newMirrorAdd(p process) *cobra.Command {
 			"within seconds, then every --interval what changed, and once a day everything. It\n" +
 			"takes the servers that a pattern of --include selects and none of --exclude; all\n" +
 			"without --include. They cannot be published or changed here. A server that was\n" +
-			"published here is not taken.\n\n" +
+			"published here is not taken, nor is one whose name is reserved (RESERVED_NAMESPACES)\n" +
+			"or, unless a pattern of --include names its namespace, one that people may publish\n" +
+			"here by a grant that is not over everything.\n\n" +
 			"If REGISTRY_REVIEW is on, documents wait for review, unless the mirror is trusted.",
 		Example: "  tollgate mirror add public https://registry.example --include 'io.github.acme/*'\n" +
 			"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
@@ -46,6 +49,10 @@ func newMirrorAdd(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(added.Selection.Include) == 0 {
+				_, _ = fmt.Fprintf(p.stderr, "warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
+					"and those that people here may publish; what nobody here has published yet can be anybody's\n", added.URL.Public()) // the mirror is added
+			}
 			return o.printResult(p.stdout, listTable([]mirrorRow{newMirrorRow(&added)}))
 		})
 	}
@@ -57,7 +64,9 @@ func newMirrorList(p process) *cobra.Command {
 		Use:   "list",
 		Short: "List the mirrors and how they are",
 		Long: "List the mirrors. STATE is waiting before the first read, ok, or failing; then what\n" +
-			"was listed before stays listed, and REASON says why the last read failed.",
+			"was listed before stays listed, and REASON says why the last read failed. REFUSED is\n" +
+			"how much the last comparison of everything refused, by rule: document, record,\n" +
+			"quarantine and store count versions, reserved and granted count servers.",
 		Example: "  tollgate mirror list --output json",
 		Args:    cobra.NoArgs,
 	}
@@ -171,21 +180,23 @@ type mirrorRemoval struct {
 
 // mirrorRow is a mirror in the output of commands.
 type mirrorRow struct {
-	Name         string   `json:"name"         column:"NAME"`
-	URL          string   `json:"url"          column:"URL"`
-	State        string   `json:"state"        column:"STATE"`
-	Success      string   `json:"-"            column:"LAST SUCCESS"`
-	LastSuccess  *string  `json:"lastSuccess"`
-	Failing      string   `json:"-"            column:"FAILING SINCE"`
-	FailingSince *string  `json:"failingSince"`
-	Reason       string   `json:"reason"       column:"REASON"`
-	Servers      int      `json:"servers"      column:"SERVERS"`
-	Include      wordList `json:"include"`
-	Exclude      wordList `json:"exclude"`
-	Interval     string   `json:"interval"`
-	Review       string   `json:"review"`
-	Lenient      bool     `json:"lenient"`
-	NextRead     *string  `json:"nextRead"`
+	Name         string              `json:"name"         column:"NAME"`
+	URL          string              `json:"url"          column:"URL"`
+	State        string              `json:"state"        column:"STATE"`
+	Success      string              `json:"-"            column:"LAST SUCCESS"`
+	LastSuccess  *string             `json:"lastSuccess"`
+	Failing      string              `json:"-"            column:"FAILING SINCE"`
+	FailingSince *string             `json:"failingSince"`
+	Reason       string              `json:"reason"       column:"REASON"`
+	Servers      int                 `json:"servers"      column:"SERVERS"`
+	Refusals     string              `json:"-"            column:"REFUSED"`
+	Refused      map[mirror.Rule]int `json:"refused"`
+	Include      wordList            `json:"include"`
+	Exclude      wordList            `json:"exclude"`
+	Interval     string              `json:"interval"`
+	Review       string              `json:"review"`
+	Lenient      bool                `json:"lenient"`
+	NextRead     *string             `json:"nextRead"`
 }
 
 func newMirrorRow(m *mirror.Mirror) mirrorRow {
@@ -193,13 +204,21 @@ func newMirrorRow(m *mirror.Mirror) mirrorRow {
 		Name: string(m.Name), URL: m.URL.Public(), State: string(m.State.Health()),
 		Success: formatOptionalTime(m.State.LastSuccess), LastSuccess: timeOrNull(m.State.LastSuccess),
 		Failing: formatOptionalTime(m.State.FailingSince), FailingSince: timeOrNull(m.State.FailingSince),
-		Reason: m.State.Reason, Servers: m.State.Servers,
+		Reason: m.State.Reason, Servers: m.State.Servers, Refusals: m.State.Refused.String(), Refused: countsOf(m.State.Refused),
 		Include: patternWords(m.Selection.Include), Exclude: patternWords(m.Selection.Exclude),
 		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient, NextRead: timeOrNull(m.State.NextAt),
 	}
 }
 
 // timeOrNull returns a time for JSON; nil for the zero time.
+// countsOf returns the numbers of refusals, empty rather than null without any.
+func countsOf(r mirror.Refusals) map[mirror.Rule]int {
+	if r == nil {
+		return map[mirror.Rule]int{}
+	}
+	return r
+}
+
 func timeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -233,6 +252,7 @@ type diffLine struct {
 	ServerName string `json:"serverName"`
 	Version    string `json:"version"`
 	Change     string `json:"change,omitempty"` // added, replaced, status, submitted
+	Rule       string `json:"rule,omitempty"`   // of what is refused
 	Reason     string `json:"reason,omitempty"`
 }
 
@@ -252,7 +272,7 @@ func (d *diffReport) add(o mirrors.Outcome) {
 		d.more++
 		return
 	}
-	list, line := "changed", diffLine{ServerName: o.Name, Version: o.Version, Reason: o.Reason}
+	list, line := "changed", diffLine{ServerName: o.Name, Version: o.Version, Rule: string(o.Rule), Reason: o.Reason}
 	switch o.Verdict {
 	case mirrors.Shadowed, mirrors.Refused:
 		list = string(o.Verdict)

@@ -67,6 +67,18 @@ func (p Pattern) Matches(name Name) bool {
 	return p.value != "" && p.value == name.value
 }
 
+// MatchesFold reports whether the pattern selects the name if letters in either case are the same.
+func (p Pattern) MatchesFold(name Name) bool {
+	prefix, wild := strings.CutSuffix(p.value, "*")
+	if wild {
+		return len(name.value) >= len(prefix) && strings.EqualFold(name.value[:len(prefix)], prefix)
+	}
+	return p.value != "" && strings.EqualFold(p.value, name.value)
+}
+
+// IsEverything reports whether the pattern selects every name.
+func (p Pattern) IsEverything() bool { return p.value == everything }
+
 // Covers reports whether p selects every name that q can select.
 func (p Pattern) Covers(q Pattern) bool {
 	prefix, wild := strings.CutSuffix(p.value, "*")

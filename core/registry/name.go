@@ -35,6 +35,12 @@ func ParseName(s string) (Name, error) {
 // String returns the name as it was given.
 func (n Name) String() string { return n.value }
 
+// Namespace returns the part of the name before the slash.
+func (n Name) Namespace() string {
+	namespace, _, _ := strings.Cut(n.value, "/")
+	return namespace
+}
+
 // Version is the version string of a server, valid by contract. ParseVersion makes
 // one; the zero value is not a valid version.
 type Version struct{ value string }

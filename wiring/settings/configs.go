@@ -47,7 +47,10 @@ func PublishConfig(r Registry, p Packages, u Publishers) publish.Config {
 }
 
 // MirrorsConfig returns the configuration of mirrors.
-func MirrorsConfig(r Registry) mirrors.Config { return mirrors.Config{Review: r.ReviewOn()} }
+func MirrorsConfig(r Registry, u Publishers) mirrors.Config {
+	reserved, _ := u.reserved() // Validate accepts no other
+	return mirrors.Config{Review: r.ReviewOn(), Reserved: reserved}
+}
 
 // PoliciesConfig returns the configuration of policies and proofs of publishers.
 func PoliciesConfig(u Publishers, t oidc.Config) policies.Config {

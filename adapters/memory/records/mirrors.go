@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -49,6 +50,9 @@ func (s *Mirrors) Add(ctx context.Context, m mirror.Mirror) error {
 // copyState returns a state as databases store it.
 func copyState(s mirror.State) mirror.State {
 	s.NextAt, s.LastSuccess = truncateToMicroseconds(s.NextAt), truncateToMicroseconds(s.LastSuccess)
+	if s.Refused = maps.Clone(s.Refused); len(s.Refused) == 0 {
+		s.Refused = nil
+	}
 	s.LastFull, s.FailingSince = truncateToMicroseconds(s.LastFull), truncateToMicroseconds(s.FailingSince)
 	return s
 }

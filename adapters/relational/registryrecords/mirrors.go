@@ -41,6 +41,7 @@ type mirrorRow struct {
 	Failures     int              `bun:"failures"`
 	Reason       string           `bun:"reason"`
 	Servers      int              `bun:"servers"`
+	Refused      string           `bun:"refused"` // mirror.Refusals
 }
 
 func newMirrorRow(m mirror.Mirror) *mirrorRow {
@@ -54,7 +55,8 @@ func newMirrorRow(m mirror.Mirror) *mirrorRow {
 
 func (r *mirrorRow) setState(s mirror.State) {
 	r.NextAt, r.LastSuccess, r.LastFull = database.NewInstant(s.NextAt), database.NewInstant(s.LastSuccess), database.NewInstant(s.LastFull)
-	r.FailingSince, r.Failures, r.Reason, r.Servers = database.NewInstant(s.FailingSince), s.Failures, s.Reason, s.Servers
+	r.FailingSince, r.Failures, r.Reason = database.NewInstant(s.FailingSince), s.Failures, s.Reason
+	r.Servers, r.Refused = s.Servers, s.Refused.String()
 }
 
 // toMirror returns the mirror of a row. It returns fault.Internal if a value breaks a rule of the
@@ -67,9 +69,13 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 	if err != nil {
 		return mirror.Mirror{}, database.BrokenRow(err)
 	}
+	refused, err := mirror.ParseRefusals(r.Refused)
+	if err != nil {
+		return mirror.Mirror{}, database.BrokenRow(err)
+	}
 	m.State = mirror.State{
 		NextAt: r.NextAt.Time, LastSuccess: r.LastSuccess.Time, LastFull: r.LastFull.Time,
-		FailingSince: r.FailingSince.Time, Failures: r.Failures, Reason: r.Reason, Servers: r.Servers,
+		FailingSince: r.FailingSince.Time, Failures: r.Failures, Reason: r.Reason, Servers: r.Servers, Refused: refused,
 	}
 	return m, nil
 }
@@ -103,12 +109,12 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 // List implements registrystore.Mirrors.
 func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
 	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
-		next_at, last_success, last_full, failing_since, failures, reason, servers FROM mirrors ORDER BY name`, Fixed: true}
+		next_at, last_success, last_full, failing_since, failures, reason, servers, refused FROM mirrors ORDER BY name`, Fixed: true}
 	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []mirror.Mirror, err error) {
 		for rows.Next() {
 			var r mirrorRow
 			err := rows.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
-				&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers)
+				&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +134,7 @@ func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string
 	row.setState(state)
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(row).
-			Column("next_at", "last_success", "last_full", "failing_since", "failures", "reason", "servers").
+			Column("next_at", "last_success", "last_full", "failing_since", "failures", "reason", "servers", "refused").
 			Where("name = ? AND lease_holder = ?", string(name), holder).Exec(ctx))
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it")

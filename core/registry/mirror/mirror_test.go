@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestNew(t *testing.T) {
 	if err != nil || m.URL.Address() != address || m.Interval != time.Hour || m.Review != Pending || m.Lenient || m.CreatedAt != kept {
 		t.Errorf("New = %+v, %v", m, err)
 	}
-	if m.State != (State{NextAt: kept}) || m.State.Health() != Waiting {
+	if !reflect.DeepEqual(m.State, State{NextAt: kept}) || m.State.Health() != Waiting {
 		t.Errorf("the state of a new mirror is %+v, want a first read at once", m.State)
 	}
 	for review, want := range map[string]Review{"pending": Pending, "trusted": Trusted} {

@@ -31,6 +31,7 @@ type State struct {
 	Failures     int       // since then
 	Reason       string    // of the last failure
 	Servers      int       // that are listed from the mirror, at the last success
+	Refused      Refusals  // by the last read that compared everything
 }
 
 // Health is a word for a State.
@@ -76,14 +77,15 @@ type Read struct {
 	Began   time.Time
 	Full    bool // it compared everything
 	Servers int  // that are listed from the mirror
+	Refused Refusals
 }
 
 // Succeed returns the state after a read.
 func (m *Mirror) Succeed(r Read) State {
 	began := r.Began.UTC().Truncate(time.Microsecond)
-	s := State{NextAt: began.Add(m.Interval), LastSuccess: began, LastFull: m.State.LastFull, Servers: r.Servers}
+	s := State{NextAt: began.Add(m.Interval), LastSuccess: began, LastFull: m.State.LastFull, Servers: r.Servers, Refused: m.State.Refused}
 	if r.Full {
-		s.LastFull = began
+		s.LastFull, s.Refused = began, r.Refused
 	}
 	return s
 }

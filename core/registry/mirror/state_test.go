@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -74,15 +75,16 @@ func TestSucceed(t *testing.T) {
 	t.Parallel()
 	m := Mirror{Interval: time.Hour, State: State{
 		LastFull: epoch, LastSuccess: epoch, FailingSince: epoch.Add(time.Hour), Failures: 2, Reason: "it is away", Servers: 7,
+		Refused: Refusals{RuleGranted: 2},
 	}}
 	began := epoch.Add(2 * time.Hour)
-	kept := State{NextAt: began.Add(time.Hour), LastSuccess: began, LastFull: epoch, Servers: 9}
+	kept := State{NextAt: began.Add(time.Hour), LastSuccess: began, LastFull: epoch, Servers: 9, Refused: Refusals{RuleGranted: 2}}
 	given := began.In(time.FixedZone("east", 3600)).Add(999)
-	if got := m.Succeed(Read{Began: given, Servers: 9}); got != kept || got.Health() != OK {
+	if got := m.Succeed(Read{Began: given, Servers: 9, Refused: Refusals{RuleRecord: 1}}); !reflect.DeepEqual(got, kept) || got.Health() != OK {
 		t.Errorf("after a read of changes: %+v, want %+v", got, kept)
 	}
-	kept.LastFull = began
-	if got := m.Succeed(Read{Began: given, Full: true, Servers: 9}); got != kept {
+	kept.LastFull, kept.Refused = began, Refusals{RuleRecord: 1}
+	if got := m.Succeed(Read{Began: given, Full: true, Servers: 9, Refused: kept.Refused}); !reflect.DeepEqual(got, kept) {
 		t.Errorf("after a comparison: %+v, want %+v", got, kept)
 	}
 }
@@ -97,12 +99,12 @@ func TestFail(t *testing.T) {
 	m.State = m.Fail("it is away", first.In(time.FixedZone("east", 3600)).Add(999))
 	want := before
 	want.FailingSince, want.Failures, want.Reason, want.NextAt = first, 1, "it is away", first.Add(time.Minute)
-	if m.State != want {
+	if !reflect.DeepEqual(m.State, want) {
 		t.Errorf("after a failure: %+v, want %+v", m.State, want)
 	}
 	m.State = m.Fail("it is slow", first.Add(time.Minute))
 	want.Failures, want.Reason, want.NextAt = 2, "it is slow", first.Add(3*time.Minute)
-	if m.State != want || m.State.Health() != Failing {
+	if !reflect.DeepEqual(m.State, want) || m.State.Health() != Failing {
 		t.Errorf("after a second failure: %+v, want %+v", m.State, want)
 	}
 }

@@ -31,7 +31,7 @@ func (r *run) apply(ctx context.Context) error {
 			if err == nil { // the name of the list is not that of the document
 				err = fault.New(fault.Invalid, "the record has no valid name")
 			}
-			r.report(Outcome{Refused, registry.Clip(s.Name), parsed.Version, transfer.Reason(err)})
+			r.report(newRefusal(registry.Clip(s.Name), parsed.Version, mirror.RuleOf(err), err))
 		}
 		r.advance(len(s.Entries))
 	})
@@ -40,6 +40,9 @@ func (r *run) apply(ctx context.Context) error {
 // report counts an outcome and passes it on.
 func (r *run) report(o Outcome) {
 	r.summary.Count[o.Verdict]++
+	if o.Verdict == Refused {
+		r.summary.Refused[o.Rule]++
+	}
 	if r.options.Report != nil {
 		r.options.Report(o)
 	}
@@ -59,6 +62,11 @@ func (r *run) applyBatch(ctx context.Context, batch []pair) error {
 	for _, p := range batch {
 		records += len(p.entries)
 		s := r.compare(p)
+		if s.badName {
+			if err := r.findShadow(ctx, &s); err != nil {
+				return err
+			}
+		}
 		for _, o := range s.refused {
 			r.report(o)
 		}
@@ -81,13 +89,29 @@ func (r *run) applyBatch(ctx context.Context, batch []pair) error {
 	for i := range changed {
 		err := r.commit(ctx, changed[i:i+1])
 		if fault.Is(err, fault.Conflict) && !errors.Is(err, errLeaseLost) {
-			r.report(Outcome{Refused, changed[i].name.String(), "", transfer.Reason(err)})
+			r.report(newRefusal(changed[i].name.String(), "", mirror.RuleStore, err))
 			r.count(&changed[i].pair, changed[i].tracked)
 			continue
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// findShadow makes a server shadowed that the mirror may not take because of its name, if it is here
+// and the mirror did not bring it: that is what an operator looks for.
+func (r *run) findShadow(ctx context.Context, s *server) error {
+	latest, err := r.ports.Reader.Latest(ctx, s.name, true)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := registry.NewLineage(s.name, []registry.Release{latest.Release}).CheckMirror(string(r.mirror.Name)); err != nil {
+		s.missing, s.refused = nil, []Outcome{{Verdict: Shadowed, Name: s.name.String(), Reason: transfer.Reason(err)}}
 	}
 	return nil
 }
@@ -168,7 +192,7 @@ func (c *committer) takeOver(ctx context.Context, s *server) ([]mirror.Tracked, 
 	}
 	lineage := registry.NewLineage(s.name, releases, quarantined...)
 	if err := lineage.CheckMirror(string(c.mirror.Name)); err != nil {
-		c.outcomes = append(c.outcomes, Outcome{Shadowed, s.name.String(), "", transfer.Reason(err)})
+		c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: s.name.String(), Reason: transfer.Reason(err)})
 		return nil, nil
 	}
 	steps, err := c.plan(ctx, s, lineage)
@@ -258,7 +282,7 @@ func (r *run) needsReview() bool { return r.config.Review && r.mirror.Review == 
 
 // refuse notes that a version stays as it is.
 func (c *committer) refuse(t *mirror.Tracked, err error) {
-	c.outcomes = append(c.outcomes, Outcome{Refused, t.Name.String(), t.Version.String(), transfer.Reason(err)})
+	c.outcomes = append(c.outcomes, newRefusal(t.Name.String(), t.Version.String(), mirror.RuleOf(err), err))
 }
 
 // change changes the versions of a server that are listed, notes the changes, and returns what the
@@ -340,7 +364,7 @@ func (c *committer) note(ctx context.Context, what registry.MirrorChange, r regi
 	case registry.MirrorReplaced:
 		verdict, kind, reason = Replaced, event.Replaced, ""
 	}
-	c.outcomes = append(c.outcomes, Outcome{verdict, r.Name.String(), r.Version.String(), reason})
+	c.outcomes = append(c.outcomes, Outcome{Verdict: verdict, Name: r.Name.String(), Version: r.Version.String(), Reason: reason})
 	c.audit = append(c.audit, authority.MirroredVersion{
 		Mirror: c.mirror.Name, ServerName: r.Name.String(), Version: r.Version.String(), Change: string(verdict),
 	})

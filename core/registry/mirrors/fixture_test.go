@@ -109,6 +109,7 @@ type fixture struct {
 	stored   *records.Mirrors
 	reviews  *reviews.Operator
 	held     *records.Quarantine
+	grants   *records.Grants
 	clock    *clocktest.Manual
 	upstream *upstream
 	audit    *auditLog
@@ -145,14 +146,14 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	db := records.New()
 	fx := &fixture{
 		t: t, db: db, servers: records.NewServers(db, true), mirrored: records.NewMirroredVersions(db), stored: records.NewMirrors(db),
-		held: records.NewQuarantine(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
+		held: records.NewQuarantine(db), grants: records.NewGrants(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
 	}
 	entropy := &countingEntropy{}
 	recorder := fx.events()
 	eventdatatest.AddWebhook(t, records.NewWebhooks(db))
 	store, rules := records.NewReviews(db), records.NewReviewRules(db)
-	fx.Operator = mirrors.NewOperator(mirrors.Config{Review: review}, mirrors.Ports{
-		Transactions: db, Mirrors: fx.stored, Mirrored: fx.mirrored, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held,
+	fx.Operator = mirrors.NewOperator(mirrors.Config{Review: review, Reserved: fx.reserved()}, mirrors.Ports{
+		Transactions: db, Mirrors: fx.stored, Mirrored: fx.mirrored, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
 		Reviews: store, Approver: reviews.Approver{Rules: rules, Reader: fx.servers}, Events: recorder, Recorder: fx.audit,
 		Source: fx.upstream, Clock: fx.clock, Waiter: waiter{}, Entropy: entropy,
 	})
@@ -168,6 +169,28 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 		t.Fatal(err)
 	}
 	return fx
+}
+
+// reserved returns what no mirror may take.
+func (fx *fixture) reserved() []registry.Pattern {
+	return []registry.Pattern{fx.pattern("com.secret/*")}
+}
+
+func (fx *fixture) pattern(s string) registry.Pattern {
+	fx.t.Helper()
+	p, err := registry.ParsePattern(s)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	return p
+}
+
+// grant gives ada a grant.
+func (fx *fixture) grant(action registry.Action, pattern string) {
+	fx.t.Helper()
+	if err := fx.grants.Add(fx.t.Context(), registry.Grant{Holder: "ada", Action: action, Pattern: fx.pattern(pattern)}); err != nil {
+		fx.t.Fatal(err)
+	}
 }
 
 // sync reads the other registry a minute later, and returns the outcomes, each as a line.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
@@ -25,6 +26,8 @@ type Config struct {
 	// Review makes the documents of mirrors wait for review, unless the mirror is trusted (contract
 	// C-10).
 	Review bool
+	// Reserved are the names that no mirror may take (contract P-21).
+	Reserved []registry.Pattern
 }
 
 // Ports are the dependencies of an Operator. All fields are required.
@@ -35,6 +38,7 @@ type Ports struct {
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
 	Quarantine   registrystore.Quarantine
+	Grants       registrystore.Grants
 	Reviews      registrystore.Reviews
 	Approver     reviews.Approver
 	Events       *events.Recorder

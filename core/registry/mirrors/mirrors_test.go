@@ -3,6 +3,7 @@ package mirrors_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -291,7 +292,7 @@ func TestCanceledReads(t *testing.T) {
 		t.Errorf("Sync returned %v", err)
 	}
 	fx.upstream.during = nil
-	if after := fx.state(); after != before {
+	if after := fx.state(); !reflect.DeepEqual(after, before) {
 		t.Errorf("the state is %+v, was %+v", after, before)
 	}
 	fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0") // the lease was released

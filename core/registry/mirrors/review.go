@@ -43,7 +43,7 @@ func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineag
 	if r.State == review.Approved {
 		return true, "", c.ports.Events.RecordReview(ctx, event.Approved, r)
 	}
-	c.outcomes = append(c.outcomes, Outcome{Submitted, v.Name.String(), v.Version.String(), ""})
+	c.outcomes = append(c.outcomes, Outcome{Verdict: Submitted, Name: v.Name.String(), Version: v.Version.String()})
 	c.audit = append(c.audit, authority.MirroredVersion{
 		Mirror: c.mirror.Name, ServerName: v.Name.String(), Version: v.Version.String(), Change: string(Submitted), Review: r.ID,
 	})

@@ -31,9 +31,11 @@ type run struct {
 	list    recordsource.List
 	full    bool // the list has everything
 	dryRun  bool
-	origin  registry.Origin
-	summary Summary
-	applied int // records
+	// protected are the names that the mirror may not take.
+	protected mirror.Protection
+	origin    registry.Origin
+	summary   Summary
+	applied   int // records
 }
 
 // pair is a server as the other registry lists it, and as the mirror has it.
@@ -265,8 +267,9 @@ type server struct {
 	pair
 
 	candidates []candidate
-	missing    []mirror.Tracked // versions that the other registry does not list any more
+	missing    []mirror.Tracked // versions that are not listed any more
 	refused    []Outcome
+	badName    bool // the mirror may not take it because of its name
 }
 
 // known returns what the mirror has of a version.
@@ -281,9 +284,18 @@ func (p *pair) known(v registry.Version) (mirror.Tracked, bool) {
 // absent is the status message of a version that the other registry does not list any more.
 const absent = "the registry from which it is mirrored does not list it any more"
 
-// compare returns what has to change of a server.
+// compare returns what has to change of a server. One that the mirror may not take because of its
+// name has nothing listed any more.
 func (r *run) compare(p pair) server {
 	s := server{pair: p}
+	if rule, err := r.mirror.CheckName(p.name, r.protected); err != nil {
+		if len(p.entries) > 0 {
+			s.refused = append(s.refused, newRefusal(p.name.String(), "", rule, err))
+		}
+		s.end(endings()[rule], func(mirror.Tracked) bool { return true })
+		s.badName = true
+		return s
+	}
 	listed := make(map[registry.Version]bool, len(p.entries))
 	byHash := make(map[[sha256.Size]byte]mirror.Tracked, len(p.tracked))
 	for _, t := range p.tracked {
@@ -297,7 +309,7 @@ func (r *run) compare(p pair) server {
 		}
 		parsed, err := transfer.ParseEntry(e, r.mirror.Lenient, r.origin.FetchedAt)
 		if err != nil {
-			s.refused = append(s.refused, Outcome{Refused, p.name.String(), parsed.Version, transfer.Reason(err)})
+			s.refused = append(s.refused, newRefusal(p.name.String(), parsed.Version, mirror.RuleOf(err), err))
 			if v, err := registry.ParseVersion(parsed.Version); err == nil {
 				listed[v] = true
 			}
@@ -311,14 +323,33 @@ func (r *run) compare(p pair) server {
 		}, parsed.Document})
 	}
 	if r.full {
-		for _, t := range p.tracked {
-			if t.IsListed() && !listed[t.Version] {
-				t.Status, t.Message = registry.StatusDeleted, absent
-				s.missing = append(s.missing, t)
-			}
-		}
+		s.end(absent, func(t mirror.Tracked) bool { return !listed[t.Version] })
 	}
 	return s
+}
+
+// end makes listed versions deleted, with a message.
+func (s *server) end(message string, which func(mirror.Tracked) bool) {
+	for _, t := range s.tracked {
+		if t.IsListed() && which(t) {
+			t.Status, t.Message = registry.StatusDeleted, message
+			s.missing = append(s.missing, t)
+		}
+	}
+}
+
+// endings returns the status messages of versions that a mirror had taken before a rule about names
+// refused them.
+func endings() map[mirror.Rule]string {
+	return map[mirror.Rule]string{
+		mirror.RuleReserved: "its namespace is reserved here, so that it is not mirrored any more",
+		mirror.RuleGranted:  "its namespace belongs to people here, so that it is not mirrored any more",
+	}
+}
+
+// newRefusal returns the outcome of a version that is refused, or of a server without a version.
+func newRefusal(name, version string, rule mirror.Rule, err error) Outcome {
+	return Outcome{Verdict: Refused, Name: name, Version: version, Reason: transfer.Reason(err), Rule: rule}
 }
 
 // isSame reports whether another registry records what the mirror has of a version, whose document

@@ -50,9 +50,10 @@ const (
 // have none.
 type Outcome struct {
 	Verdict Verdict
-	Name    string // of the server, unchecked for Refused
-	Version string // likewise; empty for Shadowed
-	Reason  string // of Shadowed and Refused, and what the status is for Status
+	Name    string      // of the server, unchecked for Refused
+	Version string      // likewise; empty for Shadowed, and for a server that is refused because of its name
+	Reason  string      // of Shadowed and Refused, and what the status is for Status
+	Rule    mirror.Rule // of Refused
 }
 
 // Summary has the numbers of a read of another registry.
@@ -61,6 +62,7 @@ type Summary struct {
 	Records int  // that the other registry listed
 	Servers int  // that the mirror has
 	Count   map[Verdict]int
+	Refused mirror.Refusals // Count[Refused] by rule
 }
 
 // Sync reads the other registry of a mirror and takes over what changed. Nothing is taken unless the
@@ -89,7 +91,7 @@ func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) 
 	if errors.Is(err, errLeaseLost) {
 		return summary, err
 	}
-	state := m.Succeed(mirror.Read{Began: began, Full: summary.Full, Servers: summary.Servers})
+	state := m.Succeed(mirror.Read{Began: began, Full: summary.Full, Servers: summary.Servers, Refused: summary.Refused})
 	if err != nil {
 		state = m.Fail(fault.PublicMessage(err), o.now())
 	}
@@ -139,13 +141,36 @@ func (o *Operator) read(ctx context.Context, m mirror.Mirror, options Options) (
 	if err != nil {
 		return nil, err
 	}
+	protected, err := o.protection(ctx)
+	if err != nil {
+		return nil, errors.Join(err, list.Close())
+	}
 	full := request.Since.IsZero()
 	return &run{
-		Operator: o, mirror: m, options: options, list: list, full: full,
+		Operator: o, mirror: m, options: options, list: list, full: full, protected: protected,
 		origin:  registry.Origin{Mirror: string(m.Name), URL: m.URL.Public(), FetchedAt: now},
-		summary: Summary{Full: full, Records: list.Records(), Count: map[Verdict]int{}},
+		summary: Summary{Full: full, Records: list.Records(), Count: map[Verdict]int{}, Refused: mirror.Refusals{}},
 	}, nil
 }
+
+// protection returns which names mirrors may not take now.
+func (o *Operator) protection(ctx context.Context) (mirror.Protection, error) {
+	var all []registry.Grant
+	var after registry.Grant
+	for {
+		page, err := o.ports.Grants.List(ctx, after, grantsAtOnce)
+		if err != nil {
+			return mirror.Protection{}, err
+		}
+		if len(page) == 0 {
+			return mirror.NewProtection(o.config.Reserved, all), nil
+		}
+		all, after = append(all, page...), page[len(page)-1]
+	}
+}
+
+// grantsAtOnce is the number of grants that are read at once.
+const grantsAtOnce = 1000
 
 func (o Options) observe(p Progress) {
 	if o.Observe != nil {
