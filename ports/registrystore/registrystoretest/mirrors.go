@@ -171,7 +171,7 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 	m := s.addMirror(t, mirror.Draft{Name: "corp"})
 	state := mirror.State{
 		Refused: mirror.Refusals{mirror.RuleDocument: 12, mirror.RuleGranted: 3},
-		NextAt: hour(5), LastSuccess: hour(1), LastFull: hour(2), FailingSince: hour(3), Failures: 4, Reason: "it's away", Servers: 6,
+		NextAt:  hour(5), LastSuccess: hour(1), LastFull: hour(2), FailingSince: hour(3), Failures: 4, Reason: "it's away", Servers: 6,
 	}
 	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", state); !fault.Is(err, fault.Conflict) {
 		t.Errorf("SaveState without a lease returned %v, want fault.Conflict", err)
