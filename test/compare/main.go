@@ -152,7 +152,7 @@ func (c *comparison) run(peer, tollgate string, calls int) error {
 		if strings.HasPrefix(answers[0], "OVER_LIMIT") {
 			c.over++
 		}
-		if began.Minute() != time.Now().Minute() { // it turned between the answers
+		if minuteOfResets(began) != minuteOfResets(time.Now()) { // it turned between the answers
 			for i := range answers {
 				answers[i] = resets.ReplaceAllString(answers[i], "$1")
 			}
@@ -187,12 +187,16 @@ func (c *comparison) offerRules(domains []domain) (environ []string, stop func()
 // resets are the times to a reset in the text of an answer.
 var resets = regexp.MustCompile(`(?i)(reset=)-?[0-9]+m`)
 
+// minuteOfResets returns the minute that determines the minutes of a reset: the seconds to a reset are those to a
+// full minute until one second of the minute has passed.
+func minuteOfResets(t time.Time) time.Time { return t.Add(-time.Second).Truncate(time.Minute) }
+
 // waitForMinute waits for the next minute if it is near, because times to a reset are compared to
 // the minute.
 func waitForMinute() {
-	next := time.Now().Truncate(time.Minute).Add(time.Minute)
-	if left := time.Until(next); left < 100*time.Millisecond {
-		time.Sleep(left)
+	now := time.Now()
+	if next := now.Add(100 * time.Millisecond); minuteOfResets(next) != minuteOfResets(now) {
+		time.Sleep(time.Until(next))
 	}
 }
 
