@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // algorithmRules have units of a year, so that no window turns during a test, and a bucket that fills fast.
@@ -82,6 +84,29 @@ func TestAlgorithms(t *testing.T) {
 		if took := time.Since(admitted.began); float64(admitted.hits.Load()) > 10+100*(took.Seconds()+1) || admitted.hits.Load() < 10 {
 			t.Errorf("a bucket of 10 and 100 a second admits %d hits in %v", admitted.hits.Load(), took)
 		}
+	})
+}
+
+// TestRaisedBucket raises the limit of a bucket that is used up for a year, on every store and with the local
+// cache: its callers get through at the new rate.
+func TestRaisedBucket(t *testing.T) {
+	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
+		file := filepath.Join(e.RulesDir, "calls.yaml")
+		fixture.WriteFile(t, file, algorithmRules)
+		c := e.Start(t, "LOCAL_CACHE_SIZE_IN_BYTES=100000").NewRateLimitClient(t)
+		callAlgorithm(t, c, "bucket", "raised", 3)
+		for range 2 {
+			s := callAlgorithm(t, c, "bucket", "raised", 1)
+			if s.GetCode() != ratelimit.RateLimitResponse_OVER_LIMIT || s.GetDurationUntilReset().AsDuration() < 24*time.Hour {
+				t.Errorf("the bucket that is used up: %v", s)
+			}
+		}
+		fixture.WriteFile(t, file, strings.Replace(algorithmRules, // ten a second
+			"requests_per_unit: 5, algorithm: token_bucket", "requests_per_unit: 315360000, algorithm: token_bucket", 1))
+		await.Until(t, fixture.Patience, "a hit by the raised limit", func() bool {
+			s := callAlgorithm(t, c, "bucket", "raised", 1)
+			return s.GetCode() == ratelimit.RateLimitResponse_OK && s.GetCurrentLimit().GetRequestsPerUnit() == 315360000
+		})
 	})
 }
 
