@@ -38,6 +38,7 @@ func shared(dir string, statistics *statsd, environ []string) []string {
 	all := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOG_FORMAT=json",
 		"BACKEND_TYPE=redis", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + os.Getenv("TEST_VALKEY_URL"),
+		"REDIS_TIMEOUT=" + callTimeout.String(), // the default of the Envoy service, so that load is no difference
 		"CACHE_KEY_PREFIX=" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_",
 		"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1",
 	}
