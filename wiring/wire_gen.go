@@ -416,6 +416,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
+	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
@@ -431,6 +432,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: transactions,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Mirrored:     mirroredVersions,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Clock:        clock,
@@ -475,7 +477,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsReviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsMirrors := registryrecords.NewMirrors(db)
-	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: transactions,
 		Reviews:      registryrecordsReviews,
@@ -1351,6 +1352,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transactions: runner,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
+		Mirrored:     mirroredVersions,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Clock:        clock,

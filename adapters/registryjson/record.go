@@ -73,10 +73,33 @@ func parseRecorded(meta json.RawMessage) (recordsource.Recorded, error) {
 			return recordsource.Recorded{}, fmt.Errorf("_meta of the record has an invalid status or time: %w", err)
 		}
 	}
+	quarantine, err := parseQuarantine(byKey[quarantineKey])
+	if err != nil {
+		return recordsource.Recorded{}, err
+	}
 	return recordsource.Recorded{
-		Status: o.Status, StatusMessage: o.StatusMessage,
+		Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
 		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt), UpdatedAt: utcTime(o.UpdatedAt),
 	}, nil
+}
+
+// quarantineKey is the key in _meta under which an export has the quarantine of a version.
+const quarantineKey = "dev.tollgate/quarantine"
+
+// parseQuarantine returns the quarantine in a record's _meta; nil without one.
+func parseQuarantine(raw json.RawMessage) (*recordsource.Quarantine, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var q exportedQuarantine
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return nil, fmt.Errorf("_meta of the record has an invalid quarantine: %w", err)
+	}
+	parsed := &recordsource.Quarantine{Status: q.Status, StatusMessage: q.StatusMessage, StatusChangedAt: utcTime(q.StatusChangedAt)}
+	for _, e := range q.Entries {
+		parsed.Entries = append(parsed.Entries, recordsource.QuarantineEntry{Server: e.Server, Reason: e.Reason, Since: utcTime(e.Since), By: e.By})
+	}
+	return parsed, nil
 }
 
 // utcTime returns a time in UTC, or the zero time if it is absent.

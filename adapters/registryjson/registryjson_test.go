@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,13 +40,18 @@ func readEntries(t *testing.T, s *Source) []string {
 	}
 }
 
-func readText(t *testing.T, text string) []string {
+func openText(t *testing.T, text string) *Source {
 	t.Helper()
 	s, err := Open(Stdin, iotest.HalfReader(strings.NewReader(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := readEntries(t, s)
+	return s
+}
+
+func readText(t *testing.T, text string) []string {
+	t.Helper()
+	lines := readEntries(t, openText(t, text))
 	for i := range lines {
 		lines[i] = strings.TrimPrefix(lines[i], "standard input")
 	}
@@ -167,7 +173,7 @@ func TestWriteExport(t *testing.T) {
 		{Release: registry.Release{Status: registry.StatusActive, PublishedAt: at, UpdatedAt: at, StatusChangedAt: at, Latest: true}, Document: []byte(`{"a":"<é\u2028"}`)},
 		{Release: registry.Release{Status: registry.StatusDeleted, StatusMessage: "<gone> \" é", PublishedAt: at, UpdatedAt: at, StatusChangedAt: at}, Document: []byte(`{"b":1}`)},
 	} {
-		if err := w.Write(r); err != nil {
+		if err := w.Write(r, registry.Held{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,9 +190,42 @@ func TestWriteExport(t *testing.T) {
 	if got := readText(t, out.String()); !slices.Equal(got, []string{`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`}) {
 		t.Errorf("the written export is read as %q", got)
 	}
-	if err := w.Write(registry.Record{}); err == nil {
+	if err := w.Write(registry.Record{}, registry.Held{}); err == nil {
 		if err = NewWriter(failingWriter{}).Close(); err == nil {
 			t.Error("Close returned no error after a failed write")
+		}
+	}
+}
+
+// TestQuarantineInExport checks that the quarantine of a version that is written is read again.
+func TestQuarantineInExport(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	version, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	err = w.Write(registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)}, registry.Held{
+		Entries: []registry.Quarantined{{Reason: "all", Since: at}, {Version: version, Reason: "one", Since: at, By: "ada"}},
+		Prior:   registry.PriorStatus{Version: version, Status: registry.StatusDeprecated, Message: "use 2", ChangedAt: at},
+	})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openText(t, out.String()).Next(t.Context())
+	want := &recordsource.Quarantine{
+		Entries: []recordsource.QuarantineEntry{{Server: true, Reason: "all", Since: at}, {Reason: "one", Since: at, By: "ada"}},
+		Status:  "deprecated", StatusMessage: "use 2", StatusChangedAt: at,
+	}
+	if err != nil || s.Unreadable != nil || !reflect.DeepEqual(s.Recorded.Quarantine, want) {
+		t.Errorf("read %+v, %v, %v from %s; want %+v", s.Recorded.Quarantine, err, s.Unreadable, &out, want)
+	}
+	for _, bad := range []string{`[]`, `{"entries":{}}`, `{"entries":[{"since":"yesterday"}]}`} {
+		text := `{"servers":[{"server":{},"_meta":{"dev.tollgate/quarantine":` + bad + `}}]}`
+		if e, err := openText(t, text).Next(t.Context()); err != nil || e.Unreadable == nil {
+			t.Errorf("%s is read as %+v, %v", bad, e, err)
 		}
 	}
 }

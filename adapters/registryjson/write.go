@@ -26,9 +26,9 @@ type Writer struct {
 // NewWriter returns a Writer. The export is complete only after Close.
 func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w, 64<<10)} }
 
-// Write appends a record.
-func (w *Writer) Write(r registry.Record) error {
-	line, err := appendRecord(nil, r)
+// Write appends a record, and the quarantine of its version.
+func (w *Writer) Write(r registry.Record, held registry.Held) error {
+	line, err := appendRecord(nil, r, held)
 	if err != nil {
 		return err
 	}
@@ -88,22 +88,52 @@ type exportedMeta struct {
 	IsLatest        bool   `json:"isLatest"`
 }
 
+// exportedQuarantine is the quarantine of a version, under quarantineKey: the status is the one that
+// the version gets when it is released.
+type exportedQuarantine struct {
+	Entries         []exportedEntry `json:"entries"`
+	Status          string          `json:"status"`
+	StatusMessage   string          `json:"statusMessage,omitempty"`
+	StatusChangedAt *time.Time      `json:"statusChangedAt,omitempty"`
+}
+
+// exportedEntry is an entry of a version, or of its server.
+type exportedEntry struct {
+	Server bool       `json:"server,omitempty"`
+	Reason string     `json:"reason"`
+	Since  *time.Time `json:"since,omitempty"`
+	By     string     `json:"by,omitempty"`
+}
+
 // appendRecord appends a record. It copies the stored document unchanged.
-func appendRecord(b []byte, r registry.Record) ([]byte, error) {
-	var meta bytes.Buffer
-	e := json.NewEncoder(&meta)
-	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]exportedMeta{officialKey: {
+func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, error) {
+	values := map[string]any{officialKey: exportedMeta{
 		Status: string(r.Status), StatusMessage: r.StatusMessage,
 		StatusChangedAt: formatTime(r.StatusChangedAt), PublishedAt: formatTime(r.PublishedAt), UpdatedAt: formatTime(r.UpdatedAt),
 		IsLatest: r.Latest,
-	}})
-	if err != nil {
+	}}
+	if len(held.Entries) > 0 {
+		values[quarantineKey] = newExportedQuarantine(held)
+	}
+	var meta bytes.Buffer
+	e := json.NewEncoder(&meta)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(values); err != nil {
 		return nil, err
 	}
 	b = append(append(b, `{"server":`...), r.Document...)
 	b = append(append(b, `,"_meta":`...), bytes.TrimSpace(meta.Bytes())...)
 	return append(b, '}'), nil
+}
+
+func newExportedQuarantine(held registry.Held) exportedQuarantine {
+	changed := held.Prior.ChangedAt.UTC()
+	q := exportedQuarantine{Status: string(held.Prior.Status), StatusMessage: held.Prior.Message, StatusChangedAt: &changed}
+	for _, e := range held.Entries {
+		since := e.Since.UTC()
+		q.Entries = append(q.Entries, exportedEntry{e.Version == registry.Version{}, string(e.Reason), &since, string(e.By)})
+	}
+	return q
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }

@@ -17,6 +17,8 @@ type Lineage struct {
 	name        Name
 	stored      []Release     // as NewLineage got them
 	quarantined []Quarantined // what is in quarantine, after the changes so far
+	carried     []Quarantined // those of quarantined that an import has added
+	prior       []PriorStatus // what WithPrior got, and those that were changed since
 	current     []Release     // after the changes so far
 }
 
@@ -25,6 +27,9 @@ type Lineage struct {
 func NewLineage(name Name, releases []Release, quarantined ...Quarantined) *Lineage {
 	return &Lineage{name: name, stored: releases, quarantined: quarantined, current: append([]Release(nil), releases...)}
 }
+
+// Name returns the name of the server.
+func (l *Lineage) Name() Name { return l.name }
 
 // IsEmpty reports whether the server has no versions, not even deleted ones.
 func (l *Lineage) IsEmpty() bool { return len(l.current) == 0 }

@@ -18,16 +18,29 @@ import (
 //
 // The lineage has the versions in the order in which they were added, so after Import they may be
 // out of the order of publication.
-func (l *Lineage) Import(releases []Release, now time.Time) ([]Release, []error) {
+//
+// held are the quarantines that the versions had there; nil if they had none. Their entries are added
+// (CarriedQuarantine), also for the versions that are here, and such a version is not refused for an
+// entry that covers it here. A version that is here itself brings none.
+func (l *Lineage) Import(releases []Release, now time.Time, held ...Held) ([]Release, []error) {
 	at := l.changeTime(now)
 	in := newImporter(l, at)
 	added, errs := make([]int, len(releases)), make([]error, len(releases))
+	brought := make(map[Version]Held, len(held))
 	mirrored := l.checkLocal()
 	for i, r := range releases {
-		if errs[i] = mirrored; mirrored == nil {
-			added[i], errs[i] = in.addRelease(r)
+		if errs[i] = mirrored; mirrored != nil {
+			continue
+		}
+		hidden := i < len(held) && len(held[i].Entries) > 0
+		if errs[i] = CheckQuarantine(l.quarantined, r.Version); errs[i] != nil && !hidden {
+			continue
+		}
+		if added[i], errs[i] = in.addRelease(r); errs[i] == nil && hidden {
+			brought[r.Version] = held[i]
 		}
 	}
+	l.carry(brought, at)
 	l.updateLatestAfterImport(at)
 	result := make([]Release, len(releases))
 	for i := range releases {
@@ -76,9 +89,6 @@ func newImporter(l *Lineage, at time.Time) *importer {
 
 // addRelease adds one version and returns its index in the lineage.
 func (in *importer) addRelease(r Release) (int, error) {
-	if err := CheckQuarantine(in.lineage.quarantined, r.Version); err != nil {
-		return 0, err
-	}
 	switch {
 	case in.known[r.Version]:
 		return 0, fault.Newf(fault.Conflict, "version %s of %s already exists", quote(r.Version.value), in.lineage.name)

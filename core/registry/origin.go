@@ -51,6 +51,7 @@ const (
 	MirrorAdded    MirrorChange = "added"
 	MirrorReplaced MirrorChange = "replaced" // the document, and perhaps the status
 	MirrorStatus   MirrorChange = "status"   // the status or its message only
+	MirrorHidden   MirrorChange = "hidden"   // likewise, of a version in quarantine: it shows after the release
 )
 
 // Mirror gives versions the state that they have in the registry that a mirror reads: it adds those
@@ -59,8 +60,10 @@ const (
 // nothing. The time of publication of a version never changes.
 //
 // It returns what happened to each version, and an error for each that was left as it is:
-// fault.Forbidden for what is in quarantine, fault.Conflict when the server has MaxVersions, or
-// when it has another origin.
+// fault.Forbidden for a new version or a new document of what is in quarantine, fault.Conflict when
+// the server has MaxVersions, or when it has another origin. Of a version in quarantine, the prior
+// status follows (WithPrior, CarriedQuarantine), so that a release does not list what the other
+// registry has deleted.
 func (l *Lineage) Mirror(o Origin, versions []Upstream, now time.Time) ([]MirrorChange, []error) {
 	at := l.changeTime(now)
 	in := newImporter(l, at)
@@ -75,10 +78,20 @@ func (l *Lineage) Mirror(o Origin, versions []Upstream, now time.Time) ([]Mirror
 			errs[i] = foreign
 			continue
 		}
+		stored, ok := here[u.Version]
 		if errs[i] = CheckQuarantine(l.quarantined, u.Version); errs[i] != nil {
+			if !ok {
+				continue
+			}
+			if l.followHidden(l.current[stored], StatusUpdate{status: u.Status, message: u.StatusMessage}, at) {
+				changes[i] = MirrorHidden
+			}
+			if !u.Document {
+				errs[i] = nil
+			}
 			continue
 		}
-		if stored, ok := here[u.Version]; ok {
+		if ok {
 			changes[i] = l.followUpstream(stored, o, u, at)
 			continue
 		}

@@ -45,6 +45,13 @@ type PriorStatus struct {
 	ChangedAt time.Time
 }
 
+// Held is what is known about the quarantine of a version elsewhere, for exports and imports. The zero
+// value is that of a version that was not in quarantine.
+type Held struct {
+	Entries []Quarantined // which cover the version: its own, that of its server, or both
+	Prior   PriorStatus   // without the version
+}
+
 // FindQuarantine returns the entry by which a version is in quarantine: its own one, else that of
 // the whole server. The entries are all of the server; the zero version means the whole server. The
 // result is false if there is no such entry.
@@ -175,4 +182,78 @@ func describeTarget(name Name, version Version) string {
 		return name.String()
 	}
 	return name.String() + " " + version.String()
+}
+
+// WithPrior gives the lineage the prior statuses of its server, which Mirror needs if something is in
+// quarantine. It returns the lineage.
+func (l *Lineage) WithPrior(prior []PriorStatus) *Lineage {
+	l.prior = append([]PriorStatus(nil), prior...)
+	return l
+}
+
+// CarriedQuarantine returns the entries that an import has added, and the prior statuses of the
+// server, of which Import and Mirror change some.
+func (l *Lineage) CarriedQuarantine() ([]Quarantined, []PriorStatus) { return l.carried, l.prior }
+
+// followHidden gives a version in quarantine the status that the registry has from which it is
+// mirrored: it gets it when it is released. It reports whether that changed anything.
+func (l *Lineage) followHidden(r Release, u StatusUpdate, at time.Time) bool {
+	i := l.findPrior(r.Version)
+	if i < 0 {
+		i = len(l.prior)
+		l.prior = append(l.prior, PriorStatus{r.Version, r.Status, r.StatusMessage, r.StatusChangedAt})
+	}
+	p := &l.prior[i]
+	if p.Status == u.status && p.Message == u.message {
+		return false
+	}
+	if p.Status != u.status {
+		p.ChangedAt = at
+	}
+	p.Status, p.Message = u.status, u.message
+	return true
+}
+
+// findPrior returns the index of the prior status of a version, or -1.
+func (l *Lineage) findPrior(version Version) int {
+	for i := range l.prior {
+		if l.prior[i].Version == version {
+			return i
+		}
+	}
+	return -1
+}
+
+// carry adds the entries that versions of an import bring, and hides what they cover. held are those
+// of the versions that were added, whose statuses are those of their quarantine already.
+func (l *Lineage) carry(held map[Version]Held, at time.Time) {
+	before := l.quarantined
+	for _, r := range l.current {
+		for _, q := range held[r.Version].Entries {
+			if q.Name = l.name; q.Version != (Version{}) && q.Version != r.Version {
+				continue
+			}
+			if _, i := l.findEntry(q.Version); i < 0 {
+				l.quarantined = append(l.quarantined[:len(l.quarantined):len(l.quarantined)], q)
+				l.carried = append(l.carried, q)
+			}
+		}
+	}
+	for i, r := range l.current {
+		covering, covered := FindQuarantine(l.quarantined, r.Version)
+		_, coveredBefore := FindQuarantine(before, r.Version)
+		brought, added := held[r.Version]
+		if !covered || coveredBefore && !added {
+			continue
+		}
+		p := PriorStatus{r.Version, r.Status, r.StatusMessage, r.StatusChangedAt}
+		if added && len(brought.Entries) > 0 {
+			p = brought.Prior
+			p.Version = r.Version
+		}
+		l.prior = append(l.prior, p)
+		if r.Status != StatusDeleted || r.StatusMessage != string(covering.Reason) {
+			l.hide(i, covering, at)
+		}
+	}
 }

@@ -33,6 +33,25 @@ type Recorded struct {
 	StatusChangedAt time.Time
 	PublishedAt     time.Time
 	UpdatedAt       time.Time
+	// Quarantine is set if the version was in quarantine there; only exports say so.
+	Quarantine *Quarantine
+}
+
+// Quarantine is the quarantine of a version.
+type Quarantine struct {
+	Entries []QuarantineEntry
+	// Status, StatusMessage and StatusChangedAt are those that the version gets when it is released.
+	Status          string
+	StatusMessage   string
+	StatusChangedAt time.Time
+}
+
+// QuarantineEntry is an entry of a version, or of its server.
+type QuarantineEntry struct {
+	Server bool // the entry is for the whole server
+	Reason string
+	Since  time.Time
+	By     string // a user id there; empty for an operator
 }
 
 // Source returns the records one after the other. It is not safe for concurrent use.

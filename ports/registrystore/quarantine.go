@@ -7,9 +7,10 @@ import (
 )
 
 // Quarantine stores what is in quarantine, and the statuses that versions had before. It does not
-// change the versions themselves. Its methods join the transaction that the context carries; Add and
-// Remove must be called in one that has locked the server (ServerWriter.Lock), and change only what
-// that server has. A change is visible to the next call on every instance.
+// change the versions themselves, but while there is an entry, the store refuses every status other
+// than deleted of what the entry covers (ServerWriter.Save), whichever program writes it. Its methods
+// join the transaction that the context carries; Add, SetPrior and Remove must be called in one that
+// has locked the server (ServerWriter.Lock), and change only what that server has. A change is visible to the next call on every instance.
 type Quarantine interface {
 	// Entries returns what is in quarantine of one server, ordered by version; the entry of the whole
 	// server is the first.
@@ -21,6 +22,8 @@ type Quarantine interface {
 	// stored already does not change. It returns fault.Conflict, and stores nothing, if there is such
 	// an entry.
 	Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error
+	// SetPrior stores prior statuses of versions of a server, in place of those that are stored.
+	SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error
 	// Remove deletes the entry of a version, or that of the whole server for the zero version, and the
 	// prior statuses of the released versions. It returns fault.NotFound, and deletes nothing, if
 	// there is no such entry.

@@ -42,6 +42,7 @@ type ServerWriter interface {
 	// breaks one:
 	//   - a version exists only once;
 	//   - at most one version of a server is latest at any moment;
+	//   - what is in quarantine (Quarantine) is deleted;
 	//   - if unique remote URLs are configured, no remote URL belongs to versions of two servers that
 	//     are not deleted (contract R-32). Save checks this only for a change that stores a document
 	//     or restores a deleted version, so that servers that shared a URL before the rule was turned

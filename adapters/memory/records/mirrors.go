@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -178,6 +179,17 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 		for _, tracked := range list {
 			tracked.PublishedAt = truncateToMicroseconds(tracked.PublishedAt)
 			t.registry.tracked[trackedKey{of, tracked.Name, tracked.Version}] = tracked
+		}
+		return nil
+	})
+}
+
+// Reread implements [registrystore.MirroredVersions].
+func (s *MirroredVersions) Reread(ctx context.Context, of mirror.Name) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
+		if m, ok := t.registry.mirrors[of]; ok {
+			m.State.LastFull = time.Time{}
+			t.registry.mirrors[of] = m
 		}
 		return nil
 	})

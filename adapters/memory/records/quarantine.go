@@ -57,6 +57,17 @@ func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []re
 	})
 }
 
+// SetPrior implements [registrystore.Quarantine].
+func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
+	return s.db.writeTables(ctx, func(t *tables) error {
+		for _, p := range prior {
+			p.ChangedAt = truncateToMicroseconds(p.ChangedAt)
+			t.registry.priorStatuses[versionKey{name, p.Version}] = p
+		}
+		return nil
+	})
+}
+
 // Remove implements [registrystore.Quarantine].
 func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
 	return s.db.writeTables(ctx, func(t *tables) error {

@@ -139,6 +139,9 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 		if err := s.checkGuarantees(t.registry.versions, after, changes); err != nil {
 			return err
 		}
+		if err := t.registry.checkHidden(changes); err != nil {
+			return err
+		}
 		t.registry.versions = after
 		return nil
 	})
@@ -161,6 +164,18 @@ func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes 
 }
 
 var errNoTransaction = errors.New("servers can be changed only in a transaction")
+
+// checkHidden returns a conflict if a change shows what is in quarantine.
+func (r *registryTables) checkHidden(changes []registrystore.Change) error {
+	for _, c := range changes {
+		for _, covering := range []registry.Version{c.Release.Version, {}} {
+			if _, hidden := r.quarantined[versionKey{c.Release.Name, covering}]; hidden && c.Release.Status != registry.StatusDeleted {
+				return errConflict("this version of the server is in quarantine")
+			}
+		}
+	}
+	return nil
+}
 
 func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) error {
 	key := versionKey{c.Release.Name, c.Release.Version}

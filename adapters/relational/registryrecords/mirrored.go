@@ -114,6 +114,14 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 	})
 }
 
+// Reread implements registrystore.MirroredVersions.
+func (s *MirroredVersions) Reread(ctx context.Context, of mirror.Name) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		_, err := s.db.ExecStatement(ctx, tx, "UPDATE mirrors SET last_full = NULL WHERE name = ?", string(of))
+		return err
+	})
+}
+
 // Adopt implements registrystore.MirroredVersions.
 func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) error {
 	tx, ok := s.db.Transaction(ctx)

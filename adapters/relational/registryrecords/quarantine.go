@@ -74,19 +74,33 @@ func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []re
 		if err != nil {
 			return err
 		}
-		for part := range slices.Chunk(prior, maxPriorStatuses) {
-			var args []any
-			for _, p := range part {
-				args = append(args, q.Name.String(), p.Version.String(), string(p.Status), p.Message, database.NewInstant(p.ChangedAt))
-			}
-			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES "+
-				strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?)", len(part)), ",")+" ON CONFLICT DO NOTHING", args...)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.insertPrior(ctx, tx, q.Name, prior, "ON CONFLICT DO NOTHING")
 	})
+}
+
+// SetPrior implements registrystore.Quarantine.
+func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		return s.insertPrior(ctx, tx, name, prior, `ON CONFLICT (name, version) DO UPDATE SET status = excluded.status,
+			status_message = excluded.status_message, status_changed_at = excluded.status_changed_at`)
+	})
+}
+
+// insertPrior stores prior statuses of versions of a server. conflict says what happens to those that
+// are stored already.
+func (s *Quarantine) insertPrior(ctx context.Context, tx bun.IDB, name registry.Name, prior []registry.PriorStatus, conflict string) error {
+	for part := range slices.Chunk(prior, maxPriorStatuses) {
+		var args []any
+		for _, p := range part {
+			args = append(args, name.String(), p.Version.String(), string(p.Status), p.Message, database.NewInstant(p.ChangedAt))
+		}
+		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES "+
+			strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?)", len(part)), ",")+" "+conflict, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Remove implements registrystore.Quarantine.

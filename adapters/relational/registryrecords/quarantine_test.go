@@ -27,6 +27,42 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// TestQuarantineHoldsAgainstOldPrograms writes what a program would that does not know the quarantine,
+// and upgrades a database in which one has shown something again (contract C-22).
+func TestQuarantineHoldsAgainstOldPrograms(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertQuarantine(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, statement := range []string{
+				"UPDATE versions SET status = 'active', status_message = '' WHERE name = 'com.example/s7'",
+				"UPDATE versions SET status = 'deprecated', is_latest = is_latest WHERE name = 'com.example/s8'",
+				`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
+					SELECT name, version, 'active', '', status_changed_at, published_at, updated_at, is_latest, document FROM versions WHERE name = 'com.example/s9'
+					ON CONFLICT (name, version) DO UPDATE SET status = excluded.status`,
+			} {
+				if err := db.Execute(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "the version is in quarantine") {
+					t.Errorf("%s: %v, want it refused", statement, err)
+				}
+			}
+			for _, statement := range []string{
+				"UPDATE versions SET status_message = 'another' WHERE name = 'com.example/s7'",
+				"UPDATE versions SET status = 'deleted' WHERE name = 'com.example/s7'",
+				"DELETE FROM quarantine WHERE name = 'com.example/s7'",
+				"UPDATE versions SET status = 'active' WHERE name = 'com.example/s7'",
+			} {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Errorf("%s: %v", statement, err)
+				}
+			}
+		})
+	}
+}
+
 // insertQuarantine returns the statements that put one version of each of 3,000 servers in
 // quarantine.
 func insertQuarantine(kind string) []string {

@@ -160,7 +160,11 @@ const (
 	versionExists     = "this version of the server exists already"
 	publicationExists = "another version of the server was published at the same time"
 	latestExists      = "another version of the server is the latest"
+	versionHidden     = "this version of the server is in quarantine"
 )
+
+// inQuarantine is the message of the triggers that keep what is in quarantine deleted.
+const inQuarantine = "tollgate: the version is in quarantine"
 
 // explainConflict returns a fault.Conflict with the message of the unique constraint that does not
 // allow a change. It returns other errors unchanged.
@@ -176,6 +180,8 @@ func (s *Servers) explainConflict(err error) error {
 		message = publicationExists
 	case strings.Contains(text, s.sql.Unique.Latest):
 		message = latestExists
+	case strings.Contains(text, inQuarantine):
+		message = versionHidden
 	default:
 		return err
 	}

@@ -22,7 +22,7 @@ func classifyError(err error) database.Class {
 		return database.Unknown
 	}
 	switch e.Code() {
-	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY:
+	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY, codes.SQLITE_CONSTRAINT_TRIGGER:
 		return database.Taken
 	}
 	switch e.Code() {

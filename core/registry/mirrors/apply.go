@@ -190,7 +190,10 @@ func (c *committer) takeOver(ctx context.Context, s *server) ([]mirror.Tracked, 
 	if err != nil {
 		return nil, err
 	}
-	lineage := registry.NewLineage(s.name, releases, quarantined...)
+	lineage, err := c.newLineage(ctx, s.name, releases, quarantined)
+	if err != nil {
+		return nil, err
+	}
 	if err := lineage.CheckMirror(string(c.mirror.Name)); err != nil {
 		c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: s.name.String(), Reason: transfer.Reason(err)})
 		return nil, nil
@@ -314,7 +317,11 @@ func (c *committer) change(ctx context.Context, l *registry.Lineage, before []re
 			continue
 		}
 		stored = append(stored, s.tracked)
-		if what == registry.MirrorNothing {
+		switch what {
+		case registry.MirrorNothing:
+			continue
+		case registry.MirrorHidden:
+			c.noteStatus(&s.tracked, string(s.tracked.Status)+", after its release from quarantine")
 			continue
 		}
 		release := after[s.tracked.Version]
@@ -322,6 +329,11 @@ func (c *committer) change(ctx context.Context, l *registry.Lineage, before []re
 			documents[release.Version] = s.document
 		}
 		if err := c.note(ctx, what, release, statusOf(before, release.Version), s.document); err != nil {
+			return nil, err
+		}
+	}
+	if _, prior := l.CarriedQuarantine(); len(prior) > 0 {
+		if err := c.ports.Quarantine.SetPrior(ctx, l.Name(), prior); err != nil {
 			return nil, err
 		}
 	}
@@ -343,6 +355,15 @@ func statusOf(releases []registry.Release, v registry.Version) (s [2]string) {
 		}
 	}
 	return s
+}
+
+// noteStatus notes a change of the status of a version in quarantine, which nobody sees before its
+// release, for the outcomes and the audit log.
+func (c *committer) noteStatus(t *mirror.Tracked, reason string) {
+	c.outcomes = append(c.outcomes, Outcome{Verdict: Status, Name: t.Name.String(), Version: t.Version.String(), Reason: reason})
+	c.audit = append(c.audit, authority.MirroredVersion{
+		Mirror: c.mirror.Name, ServerName: t.Name.String(), Version: t.Version.String(), Change: string(Status),
+	})
 }
 
 // note notes a change for the outcomes, the audit log and the webhooks. was is the status before.

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -295,5 +296,13 @@ func (fx *fixture) publishLocal(server, version string) {
 func (fx *fixture) events() *events.Recorder {
 	return events.NewRecorder(events.RecorderPorts{
 		Webhooks: records.NewWebhooks(fx.db), Deliveries: records.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+	})
+}
+
+// quarantine returns the quarantine of the registry.
+func (fx *fixture) quarantine() *quarantine.Operator {
+	return quarantine.NewOperator(quarantine.OperatorPorts{
+		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrored: records.NewMirroredVersions(fx.db),
+		Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
 	})
 }

@@ -180,9 +180,7 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
-	hidden := quarantine.NewOperator(quarantine.OperatorPorts{
-		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
-	})
+	hidden := fx.quarantine()
 	if _, err := hidden.Add(t.Context(), quarantine.Target{ServerName: "com.example/a"}, "it sends mail"); err != nil {
 		t.Fatal(err)
 	}
@@ -195,8 +193,57 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	if err := hidden.Release(t.Context(), quarantine.Target{ServerName: "com.example/a"}); err != nil {
 		t.Fatal(err)
 	}
-	fx.wantSync(mirrors.Options{Full: true}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0")
+	fx.wantSync(mirrors.Options{}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0") // which reads everything again
 	fx.wantListed("com.example/a@1.0.0 active", "com.example/a@2.0.0 active", "com.example/b@1.0.0 active")
+}
+
+// TestStatusOfQuarantined checks that a version in quarantine gets the status that it has upstream by
+// then when it is released, whichever read found it (contract C-24).
+func TestStatusOfQuarantined(t *testing.T) {
+	t.Parallel()
+	for name, full := range map[string]bool{"a read of changes": false, "a full read": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fx := newFixture(t, false, mirror.Draft{})
+			fx.upstream.entries = append(active("com.example/a", "com.example/b"), entry("com.example/a", "2.0.0", registry.StatusActive, ""))
+			fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0", "added com.example/a@2.0.0", "added com.example/b@1.0.0")
+			hidden := fx.quarantine()
+			if _, err := hidden.Add(t.Context(), quarantine.Target{ServerName: "com.example/a"}, "it sends mail"); err != nil {
+				t.Fatal(err)
+			}
+			fx.upstream.entries = []recordsource.Entry{
+				entry("com.example/a", "1.0.0", registry.StatusDeleted, ""), entry("com.example/a", "2.0.0", registry.StatusDeprecated, ""), active("com.example/b")[0],
+			}
+			fx.wantSync(mirrors.Options{Full: full},
+				"status com.example/a@1.0.0: deleted, after its release from quarantine", "status com.example/a@2.0.0: deprecated, after its release from quarantine")
+			fx.wantSync(mirrors.Options{Full: full})
+			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deleted", "com.example/b@1.0.0 active")
+			if err := hidden.Release(t.Context(), quarantine.Target{ServerName: "com.example/a"}); err != nil {
+				t.Fatal(err)
+			}
+			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deprecated", "com.example/b@1.0.0 active")
+			fx.wantSync(mirrors.Options{})
+		})
+	}
+}
+
+// TestPurgeOfQuarantined checks that what a purge has deleted does not come back with a release.
+func TestPurgeOfQuarantined(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, false, mirror.Draft{})
+	fx.upstream.entries = append(active("com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
+	fx.wantSync(mirrors.Options{}, "added com.example/b@1.0.0", "added com.example/b@2.0.0")
+	hidden := fx.quarantine()
+	if _, err := hidden.Add(t.Context(), quarantine.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.Remove(t.Context(), "corp", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := hidden.Release(t.Context(), quarantine.Target{ServerName: "com.example/b", Version: "1.0.0"}); err != nil {
+		t.Fatal(err)
+	}
+	fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local")
 }
 
 func TestRemove(t *testing.T) {
@@ -206,9 +253,7 @@ func TestRemove(t *testing.T) {
 		fx.upstream.entries = append(active("com.example/a", "com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 		fx.publishLocal("com.example/local", "1.0.0")
 		fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0", "added com.example/b@2.0.0")
-		hidden := quarantine.NewOperator(quarantine.OperatorPorts{
-			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
-		})
+		hidden := fx.quarantine()
 		if _, err := hidden.Add(t.Context(), quarantine.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
 			t.Fatal(err)
 		}

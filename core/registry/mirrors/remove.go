@@ -73,7 +73,10 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 			if err != nil {
 				return err
 			}
-			lineage := registry.NewLineage(t.Name, releases, quarantined...)
+			lineage, err := o.newLineage(ctx, t.Name, releases, quarantined)
+			if err != nil {
+				return err
+			}
 			origin := lineage.Origin()
 			if origin.Mirror != string(l.mirror) { // left before, or never listed
 				continue
@@ -96,12 +99,17 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 }
 
 // deleteAll deletes all versions of a server, which become local, and records the events. What is in
-// quarantine is deleted already.
+// quarantine is deleted already, and stays so after its release.
 func (o *Operator) deleteAll(ctx context.Context, l *registry.Lineage, releases []registry.Release) error {
-	outcomes, _ := l.Mirror(l.Origin(), allDeleted(releases), o.now()) // the errors are those of quarantine
+	outcomes, _ := l.Mirror(l.Origin(), allDeleted(releases), o.now()) // there are no errors without documents
 	deleted := map[registry.Version]bool{}
 	for i, r := range releases {
 		deleted[r.Version] = outcomes[i] == registry.MirrorStatus
+	}
+	if _, prior := l.CarriedQuarantine(); len(prior) > 0 {
+		if err := o.ports.Quarantine.SetPrior(ctx, l.Name(), prior); err != nil {
+			return err
+		}
 	}
 	if err := o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, nil)); err != nil {
 		return err
@@ -129,6 +137,18 @@ func (o *Operator) lock(ctx context.Context, name registry.Name) ([]registry.Rel
 	}
 	quarantined, err := o.ports.Quarantine.Entries(ctx, name)
 	return releases, quarantined, err
+}
+
+// newLineage returns the lineage of a server that lock has locked.
+func (o *Operator) newLineage(
+	ctx context.Context, name registry.Name, releases []registry.Release, quarantined []registry.Quarantined,
+) (*registry.Lineage, error) {
+	l := registry.NewLineage(name, releases, quarantined...)
+	if len(quarantined) == 0 {
+		return l, nil
+	}
+	prior, err := o.ports.Quarantine.PriorStatuses(ctx, name)
+	return l.WithPrior(prior), err
 }
 
 // allDeleted returns a list that has all versions as deleted ones.

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -29,6 +30,7 @@ type OperatorPorts struct {
 	Transactions transaction.Runner
 	Writer       registrystore.ServerWriter
 	Quarantine   registrystore.Quarantine
+	Mirrored     registrystore.MirroredVersions
 	Recorder     authority.Recorder
 	Events       *events.Recorder
 	Clock        clock.Clock
@@ -131,6 +133,12 @@ func (o *Operator) release(ctx context.Context, t Target, record func(context.Co
 		}
 		if err := o.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
 			return err
+		}
+		// What the mirror has refused meanwhile, new versions and documents, is read again.
+		if from := l.Origin().Mirror; from != "" {
+			if err := o.ports.Mirrored.Reread(ctx, mirror.Name(from)); err != nil {
+				return err
+			}
 		}
 		if err := o.ports.Events.RecordReleased(ctx, name, version); err != nil {
 			return err

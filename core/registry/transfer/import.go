@@ -28,7 +28,8 @@ type Options struct {
 
 // Import stores the records of the source with their own status and times, and continues after
 // records that cannot be stored. A version that is stored already does not change, and nothing of
-// what is in quarantine (contract C-22). Versions of one server that are next to each other are
+// what is in quarantine (contract C-22), unless a version that it adds was in quarantine itself and
+// with it its server. Versions of one server that are next to each other are
 // stored in one transaction.
 //
 // The counts are valid also with an error, which ends the import: that of the source,
@@ -54,6 +55,7 @@ type candidate struct {
 	origin   string
 	document registry.Document
 	release  registry.Release
+	held     registry.Held
 }
 
 // readAll imports all entries of the source.
@@ -129,7 +131,12 @@ func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 		refused.Reason = Reason(err)
 		return candidate{}, refused
 	}
-	return candidate{e.Origin, parsed.Document, parsed.Release}, Outcome{}
+	held, err := heldOf(parsed.Release.Version, e.Recorded.Quarantine, r.mover.ports.Clock.Now())
+	if err != nil {
+		refused.Reason = Reason(err)
+		return candidate{}, refused
+	}
+	return candidate{e.Origin, parsed.Document, parsed.Release, held}, Outcome{}
 }
 
 // Reason returns the message of an error for an operator, also that of an error without a kind.

@@ -70,6 +70,53 @@ func releaseOf(doc registry.Document, r recordsource.Recorded, now time.Time) (r
 	}, nil
 }
 
+// maxHolder bounds the person of an entry, a user id of another installation.
+const maxHolder = 100
+
+// heldOf returns the quarantine of a version of an export; the zero value without one. It returns
+// fault.Invalid if a value breaks a rule.
+func heldOf(v registry.Version, recorded *recordsource.Quarantine, now time.Time) (registry.Held, error) {
+	if recorded == nil {
+		return registry.Held{}, nil
+	}
+	if len(recorded.Entries) == 0 {
+		return registry.Held{}, fault.New(fault.Invalid, "the quarantine of the record has no entries")
+	}
+	var held registry.Held
+	for _, e := range recorded.Entries {
+		reason, err := registry.ParseReason(e.Reason)
+		if err != nil {
+			return registry.Held{}, err
+		}
+		if err := checkTime("since", e.Since, now); err != nil {
+			return registry.Held{}, err
+		}
+		if !registry.IsText(e.By) || len(e.By) > maxHolder {
+			return registry.Held{}, fault.Newf(fault.Invalid, "by must be text of at most %d bytes", maxHolder)
+		}
+		q := registry.Quarantined{Version: v, Reason: reason, Since: e.Since, By: registry.Holder(e.By)}
+		if q.Since.IsZero() {
+			q.Since = now
+		}
+		if e.Server {
+			q.Version = registry.Version{}
+		}
+		held.Entries = append(held.Entries, q)
+	}
+	status, err := registry.ParseStatus(recorded.Status)
+	if err != nil {
+		return registry.Held{}, err
+	}
+	if _, err := registry.NewStatusUpdate(status, recorded.StatusMessage); err != nil {
+		return registry.Held{}, err
+	}
+	if err := checkTime("statusChangedAt", recorded.StatusChangedAt, now); err != nil {
+		return registry.Held{}, err
+	}
+	held.Prior = registry.PriorStatus{Version: v, Status: status, Message: recorded.StatusMessage, ChangedAt: recorded.StatusChangedAt}
+	return held, nil
+}
+
 // checkTime returns fault.Invalid for a time before 1970 or in the future.
 func checkTime(name string, t, now time.Time) error {
 	switch {

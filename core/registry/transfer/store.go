@@ -58,7 +58,7 @@ func (m *Mover) splitKnown(ctx context.Context, batch []candidate) (rest []candi
 // compareStored returns the outcome for a record whose version is in quarantine or stored already,
 // or fault.NotFound.
 func (m *Mover) compareStored(ctx context.Context, c candidate, quarantined []registry.Quarantined) (Outcome, error) {
-	if err := registry.CheckQuarantine(quarantined, c.release.Version); err != nil {
+	if err := registry.CheckQuarantine(quarantined, c.release.Version); err != nil && len(c.held.Entries) == 0 {
 		return c.newOutcome(Refused, Reason(err)), nil
 	}
 	stored, err := m.ports.Reader.Version(ctx, c.release.Name, c.release.Version, true)
@@ -144,11 +144,13 @@ func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error
 func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candidate) ([]Outcome, error) {
 	releases := make([]registry.Release, 0, len(fresh))
 	documents := make(map[registry.Version]registry.Document, len(fresh))
+	held := make([]registry.Held, 0, len(fresh))
 	for _, c := range fresh {
+		held = append(held, c.held)
 		releases = append(releases, c.release)
 		documents[c.release.Version] = c.document
 	}
-	_, errs := l.Import(releases, m.ports.Clock.Now())
+	_, errs := l.Import(releases, m.ports.Clock.Now(), held...)
 	outcomes := make([]Outcome, 0, len(fresh))
 	var taken []authority.Change
 	for i, c := range fresh {
@@ -178,7 +180,32 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 	if err := m.ports.Events.RecordVersions(ctx, event.Published, published...); err != nil {
 		return nil, err
 	}
-	return outcomes, m.ports.Recorder.RecordChanges(ctx, taken...)
+	quarantined, err := m.saveQuarantine(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return outcomes, m.ports.Recorder.RecordChanges(ctx, append(taken, quarantined...)...)
+}
+
+// saveQuarantine stores the entries that an import has added, with their events, and returns them for
+// the audit log.
+func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added []authority.Change, err error) {
+	entries, prior := l.CarriedQuarantine()
+	for _, q := range entries {
+		if err := m.ports.Quarantine.Add(ctx, q, nil); err != nil {
+			return nil, err
+		}
+		if err := m.ports.Events.RecordQuarantined(ctx, q); err != nil {
+			return nil, err
+		}
+		added = append(added, authority.QuarantineChange{
+			ServerName: q.Name.String(), Version: q.Version.String(), Added: true, Reason: string(q.Reason),
+		})
+	}
+	if len(prior) == 0 {
+		return added, nil
+	}
+	return added, m.ports.Quarantine.SetPrior(ctx, l.Name(), prior)
 }
 
 // errDryRun rolls back a transaction that only tests whether a commit is possible.

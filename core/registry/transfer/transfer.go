@@ -74,18 +74,61 @@ func (c *Counts) addOutcome(o Outcome) {
 	}
 }
 
-// Export calls write with every version of every server, including deleted ones, ordered by name,
-// then version, both bytewise. It returns the number of versions. Each page of records is read
+// Export calls write with every version of every server, including deleted ones, and its quarantine,
+// ordered by name, then version, both bytewise. It returns the number of versions. Each page of records is read
 // separately, so that versions published meanwhile may be missing. An error of write ends the
 // export and is returned.
-func (m *Mover) Export(ctx context.Context, write func(registry.Record) error) (int, error) {
+func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry.Held) error) (int, error) {
 	n := 0
+	server := heldServer{mover: m}
 	err := browse.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
-		if err := write(r); err != nil {
+		held, err := server.find(ctx, r.Release)
+		if err != nil {
+			return err
+		}
+		if err := write(r, held); err != nil {
 			return err
 		}
 		n++
 		return nil
 	})
 	return n, err
+}
+
+// heldServer is what of one server is in quarantine. It is read for deleted versions only: what is in
+// quarantine is deleted.
+type heldServer struct {
+	mover   *Mover
+	name    registry.Name
+	entries []registry.Quarantined
+	prior   []registry.PriorStatus
+}
+
+// find returns the quarantine of a version.
+func (s *heldServer) find(ctx context.Context, r registry.Release) (held registry.Held, err error) {
+	if r.Status != registry.StatusDeleted {
+		return registry.Held{}, nil
+	}
+	if s.name != r.Name {
+		if s.entries, err = s.mover.ports.Quarantine.Entries(ctx, r.Name); err != nil {
+			return registry.Held{}, err
+		}
+		if s.prior = nil; len(s.entries) > 0 {
+			if s.prior, err = s.mover.ports.Quarantine.PriorStatuses(ctx, r.Name); err != nil {
+				return registry.Held{}, err
+			}
+		}
+		s.name = r.Name
+	}
+	for _, q := range s.entries {
+		if q.Version == r.Version || q.Version == (registry.Version{}) {
+			held.Entries = append(held.Entries, q)
+		}
+	}
+	for _, p := range s.prior {
+		if p.Version == r.Version {
+			held.Prior = p
+		}
+	}
+	return held, nil
 }

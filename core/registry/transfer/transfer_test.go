@@ -138,7 +138,7 @@ func (w *fixture) runImport(t *testing.T, lenient bool, entries ...recordsource.
 func (w *fixture) exportAll(t *testing.T) []registry.Record {
 	t.Helper()
 	var all []registry.Record
-	n, err := w.Export(t.Context(), func(r registry.Record) error {
+	n, err := w.Export(t.Context(), func(r registry.Record, _ registry.Held) error {
 		all = append(all, r)
 		return nil
 	})
@@ -350,7 +350,7 @@ func TestExportIsOrdered(t *testing.T) {
 	requireEqual(t, again.exportAll(t), all)
 
 	full := errors.New("disk full")
-	if n, err := w.Export(t.Context(), func(registry.Record) error { return full }); !errors.Is(err, full) || n != 0 {
+	if n, err := w.Export(t.Context(), func(registry.Record, registry.Held) error { return full }); !errors.Is(err, full) || n != 0 {
 		t.Errorf("Export = %d, %v, want the writer's error", n, err)
 	}
 }
@@ -404,3 +404,131 @@ func newEvents(db *records.Database) *events.Recorder {
 type fixedEntropy struct{}
 
 func (fixedEntropy) Fill(p []byte) { clear(p) }
+
+// TestQuarantineMoves checks that what is exported in quarantine is in quarantine where it is imported,
+// and gets there the status that it had before, when it is released.
+func TestQuarantineMoves(t *testing.T) {
+	t.Parallel()
+	from, to := newFixture(), newFixture()
+	remote := func(n int) string { return fmt.Sprintf(`"remotes":[{"type":"sse","url":"https://%d.example"}]`, n) }
+	deprecated := recordedEntry(2, document("com.example/b", "2.0.0", remote(3)))
+	deprecated.Recorded.Status, deprecated.Recorded.StatusMessage = "deprecated", "use 3"
+	from.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0", remote(1))), recordedEntry(2, document("com.example/a", "2.0.0")),
+		recordedEntry(1, document("com.example/b", "1.0.0", remote(2))), deprecated)
+	from.hide(t, "com.example/a", "1.0.0", "one")
+	from.hide(t, "com.example/b", "1.0.0", "this")
+	from.hide(t, "com.example/b", "", "all")
+	entries := from.exportEntries(t)
+	if counts, outcomes := to.runImport(t, false, entries...); counts.Taken != 4 {
+		t.Fatalf("%+v %q", counts, outcomes)
+	}
+	requireEqual(t, to.exportAll(t), from.exportAll(t))
+	if counts, outcomes := to.runImport(t, false, entries...); counts.Skipped != 4 {
+		t.Fatalf("%+v %q", counts, outcomes)
+	}
+	cut := newFixture()
+	if counts, outcomes := cut.runImport(t, false, entries[:3]...); counts.Taken != 3 { // the file ends within a server
+		t.Fatalf("%+v %q", counts, outcomes)
+	}
+	if counts, outcomes := cut.runImport(t, false, entries...); counts.Taken != 1 || counts.Skipped != 3 {
+		t.Fatalf("%+v %q", counts, outcomes)
+	}
+	for _, server := range []string{"com.example/a", "com.example/b"} {
+		from.requireSameQuarantine(t, to, server)
+		from.requireSameQuarantine(t, cut, server)
+	}
+	// A record without the mark, as of an older export, is refused by the entry that is here.
+	if _, outcomes := to.runImport(t, false, recordedEntry(3, document("com.example/b", "3.0.0"))); !strings.Contains(outcomes[0], "refused com.example/b@3.0.0 com.example/b is in quarantine: all") {
+		t.Errorf("a version of a server in quarantine: %q", outcomes)
+	}
+	// A server that is here partly is hidden wholly.
+	partly := newFixture()
+	partly.runImport(t, false, recordedEntry(1, document("com.example/b", "1.0.0", remote(2))))
+	if counts, outcomes := partly.runImport(t, false, entries[2:]...); counts.Taken != 1 || counts.Skipped != 1 {
+		t.Fatalf("%+v %q", counts, outcomes)
+	}
+	for _, r := range partly.exportAll(t) {
+		if r.Status != registry.StatusDeleted {
+			t.Errorf("%s is %s, want all of the server hidden", r.Version, r.Status)
+		}
+	}
+}
+
+// TestBadQuarantineIsRefused checks that a record with a broken quarantine is not stored, because it
+// would be listed without one.
+func TestBadQuarantineIsRefused(t *testing.T) {
+	t.Parallel()
+	good := recordsource.QuarantineEntry{Reason: "bad"}
+	for what, q := range map[string]recordsource.Quarantine{
+		"no entries": {Status: "active"}, "no reason": {Status: "active", Entries: []recordsource.QuarantineEntry{{}}},
+		"no status":  {Entries: []recordsource.QuarantineEntry{good}},
+		"the future": {Status: "active", Entries: []recordsource.QuarantineEntry{{Reason: "bad", Since: now.AddDate(1, 0, 0)}}},
+	} {
+		e := recordedEntry(1, document("com.example/a", "1.0.0"))
+		e.Recorded.Quarantine = &q
+		w := newFixture()
+		if counts, _ := w.runImport(t, false, e); counts.Refused != 1 || len(w.exportAll(t)) != 0 {
+			t.Errorf("%s: %+v, want it refused", what, counts)
+		}
+	}
+}
+
+// requireSameQuarantine checks that another registry has the same of a server in quarantine.
+func (w *fixture) requireSameQuarantine(t *testing.T, other *fixture, server string) {
+	t.Helper()
+	name := parse(t, registry.ParseName, server)
+	got, err1 := other.quarantine.Entries(t.Context(), name)
+	want, err2 := w.quarantine.Entries(t.Context(), name)
+	gotPrior, err3 := other.quarantine.PriorStatuses(t.Context(), name)
+	wantPrior, err4 := w.quarantine.PriorStatuses(t.Context(), name)
+	if err := errors.Join(err1, err2, err3, err4); err != nil || !slices.Equal(got, want) || !slices.Equal(gotPrior, wantPrior) {
+		t.Errorf("%s: %+v %+v, %v; want %+v %+v", server, got, gotPrior, err, want, wantPrior)
+	}
+}
+
+func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
+	t.Helper()
+	v, err := parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// hide puts a version, or a whole server, in quarantine.
+func (w *fixture) hide(t *testing.T, server, version, reason string) {
+	t.Helper()
+	_, err := quarantine.NewOperator(quarantine.OperatorPorts{
+		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrored: records.NewMirroredVersions(w.runner.db),
+		Recorder: w.trail, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
+	}).Add(t.Context(), quarantine.Target{ServerName: server, Version: version}, reason)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exportEntries returns what an import of the export reads.
+func (w *fixture) exportEntries(t *testing.T) (all []recordsource.Entry) {
+	t.Helper()
+	_, err := w.Export(t.Context(), func(r registry.Record, held registry.Held) error {
+		e := plainEntry(string(r.Document))
+		e.Recorded = recordsource.Recorded{
+			Status: string(r.Status), StatusMessage: r.StatusMessage, StatusChangedAt: r.StatusChangedAt, PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt,
+		}
+		if len(held.Entries) > 0 {
+			q := &recordsource.Quarantine{Status: string(held.Prior.Status), StatusMessage: held.Prior.Message, StatusChangedAt: held.Prior.ChangedAt}
+			for _, entry := range held.Entries {
+				q.Entries = append(q.Entries, recordsource.QuarantineEntry{
+					Server: entry.Version == registry.Version{}, Reason: string(entry.Reason), Since: entry.Since, By: string(entry.By),
+				})
+			}
+			e.Recorded.Quarantine = q
+		}
+		all = append(all, e)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

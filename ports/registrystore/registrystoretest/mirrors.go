@@ -186,6 +186,13 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 	}
 	m.State = state
 	s.wantMirrors(t, m)
+	for _, of := range []mirror.Name{"corp", "missing"} {
+		if err := s.Mirrored.Reread(t.Context(), of); err != nil {
+			t.Errorf("Reread of %s returned %v", of, err)
+		}
+	}
+	m.State.LastFull = time.Time{}
+	s.wantMirrors(t, m)
 	m.State = mirror.State{NextAt: hour(6)}
 	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", m.State); err != nil {
 		t.Fatal(err)

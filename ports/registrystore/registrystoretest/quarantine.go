@@ -31,6 +31,8 @@ func RunQuarantine(t *testing.T, open func(t *testing.T) QuarantineStores) {
 		"times are in UTC with microseconds": truncatesQuarantineTimes,
 		"an entry exists once":               refusesEntryTwice,
 		"a prior status stays":               keepsPriorStatus,
+		"a prior status is replaced":         replacesPriorStatus,
+		"no status but deleted":              keepsHidden,
 		"removing":                           removesEntries,
 		"many prior statuses":                keepsManyPriorStatuses,
 		"patterns":                           listsByPatterns,
@@ -190,6 +192,57 @@ func keepsPriorStatus(t *testing.T, s QuarantineStores) {
 	s.add(t, one, newPrior(t, "1.0.0"))
 	s.add(t, whole, registry.PriorStatus{Version: version(t, "1.0.0"), Status: registry.StatusDeleted, ChangedAt: hour(9)})
 	s.requireServer(t, "com.example/a", []registry.Quarantined{whole, one}, []registry.PriorStatus{newPrior(t, "1.0.0")})
+}
+
+func replacesPriorStatus(t *testing.T, s QuarantineStores) {
+	t.Helper()
+	s.publishServer(t, "com.example/a", "1.0.0", "2.0.0")
+	whole, first := newEntry(t, "com.example/a", ""), newPrior(t, "1.0.0")
+	s.add(t, whole, first)
+	deleted := registry.PriorStatus{Version: version(t, "1.0.0"), Status: registry.StatusDeleted, Message: "gone", ChangedAt: hour(9)}
+	added := newPrior(t, "2.0.0")
+	s.inServer(t, "com.example/a", func(ctx context.Context) error {
+		return s.Quarantine.SetPrior(ctx, whole.Name, []registry.PriorStatus{deleted, added})
+	})
+	s.requireServer(t, "com.example/a", []registry.Quarantined{whole}, []registry.PriorStatus{deleted, added})
+	s.inServer(t, "com.example/a", func(ctx context.Context) error { return s.Quarantine.SetPrior(ctx, whole.Name, nil) })
+}
+
+// keepsHidden checks that the store refuses another status than deleted of what is in quarantine,
+// also of a new version of a server in quarantine.
+func keepsHidden(t *testing.T, s QuarantineStores) {
+	t.Helper()
+	s.publishServer(t, "com.example/a", "1.0.0", "2.0.0")
+	s.publishServer(t, "com.example/b", "1.0.0")
+	one, whole := newEntry(t, "com.example/a", "1.0.0"), newEntry(t, "com.example/b", "")
+	hide := func(q registry.Quarantined) {
+		s.inServer(t, q.Name.String(), func(ctx context.Context) error {
+			r := release(t, q.Name.String(), "1.0.0", 0)
+			r.Status, r.StatusMessage = registry.StatusDeleted, string(q.Reason)
+			return errors.Join(s.Quarantine.Add(ctx, q, nil), s.Writer.Save(ctx, []registrystore.Change{state(r)}))
+		})
+	}
+	hide(one)
+	hide(whole)
+	save := func(server string, c registrystore.Change) error {
+		return s.tryInServer(t, server, func(ctx context.Context) error { return s.Writer.Save(ctx, []registrystore.Change{c}) })
+	}
+	deprecated := release(t, "com.example/a", "1.0.0", 0)
+	deprecated.Status = registry.StatusDeprecated
+	for what, c := range map[string]registrystore.Change{
+		"a status": state(release(t, "com.example/a", "1.0.0", 0)), "another status": state(deprecated),
+		"a document": published(release(t, "com.example/b", "1.0.0", 0)), "a new version": published(release(t, "com.example/b", "2.0.0", 1)),
+	} {
+		if err := save(c.Release.Name.String(), c); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s of what is in quarantine: %v, want fault.Conflict", what, err)
+		}
+	}
+	if err := save("com.example/a", state(release(t, "com.example/a", "2.0.0", 1))); err != nil {
+		t.Errorf("a version beside one in quarantine: %v", err)
+	}
+	s.inServer(t, "com.example/a", func(ctx context.Context) error {
+		return errors.Join(s.Quarantine.Remove(ctx, one.Name, one.Version, nil), s.Writer.Save(ctx, []registrystore.Change{state(release(t, "com.example/a", "1.0.0", 0))}))
+	})
 }
 
 func removesEntries(t *testing.T, s QuarantineStores) {
