@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -33,7 +35,28 @@ const (
 // connectionLog logs the messages of the HTTP library about broken connections.
 type connectionLog struct{ log *logrus.Entry }
 
-func (l connectionLog) Printf(format string, args ...any) { l.log.Debugf(format, args...) }
+// Printf logs a message without the errors of the library, which quote the bytes of the request: they
+// may contain a token or a password.
+func (l connectionLog) Printf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = withoutContent(err)
+		}
+	}
+	l.log.Debugf(format, args...)
+}
+
+// withoutContent returns a text for an error on a connection, with nothing of what the client sent.
+func withoutContent(err error) string {
+	var network *net.OpError
+	switch {
+	case errors.As(err, &network):
+		return network.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the client closed the connection"
+	}
+	return "the request is malformed or too large"
+}
 
 // httpHandler serves the requests of the HTTP listener.
 type httpHandler struct {

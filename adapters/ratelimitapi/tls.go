@@ -22,11 +22,7 @@ func (c TLSConfig) loadFiles() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: %w", err)
 	}
-	loaded := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{pair},
-		NextProtos:   []string{"h2"},
-	}
+	loaded := tlsfiles.ServerConfig(pair, "h2")
 	if c.ClientCA != "" {
 		err = c.requireClientCertificates(loaded)
 	}

@@ -46,6 +46,14 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	if err := b.callOverTLS(t, first, nil); err != nil {
 		t.Fatal(err)
 	}
+	old := &tls.Config{
+		RootCAs: first.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+		CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA},
+	}
+	if c, err := tls.Dial("tcp", b.server.GRPCAddr().String(), old); err == nil {
+		_ = c.Close()
+		t.Error("a suite without authenticated encryption is accepted")
+	}
 	writeFile(t, c.TLS.Cert, []byte("broken"))
 	if err := b.callOverTLS(t, first, nil); err != nil {
 		t.Errorf("while the files are broken: %v", err)

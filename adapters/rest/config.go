@@ -21,7 +21,7 @@ const (
 type Config struct {
 	Host             string         `env:"HOST" envDefault:"0.0.0.0" desc:"address that the API listens on"`
 	Port             int            `env:"PORT" envDefault:"3000" desc:"port that the API listens on; 0 = any free port"`
-	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are used"`
+	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are used"`
 	ClientIPv6Prefix int            `env:"CLIENT_IPV6_PREFIX" envDefault:"64" desc:"number of leading bits of an IPv6 address, 1 to 128, that identify one client for the limits per address and for the usage in the methods listing: one customer usually has all addresses with the same prefix"`
 	ReadTimeout      time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request"`
 	WriteTimeout     time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to receive a response"`
@@ -34,7 +34,7 @@ type Config struct {
 type TLSConfig struct {
 	Cert       string        `env:"TLS_CERT" desc:"file with the certificate chain of the API listener, which then accepts only TLS; reloaded on change"`
 	Key        string        `env:"TLS_KEY" desc:"file with the private key of TLS_CERT; reloaded on change"`
-	HSTSMaxAge time.Duration `env:"HSTS_MAX_AGE" envDefault:"0s" desc:"how long browsers must use only TLS with this host, on every port (Strict-Transport-Security); 0 = no header"`
+	HSTSMaxAge time.Duration `env:"HSTS_MAX_AGE" envDefault:"8760h" desc:"how long browsers must use only TLS with this host, on every port (Strict-Transport-Security in responses over TLS, also behind a trusted proxy); 0 = no header"`
 }
 
 func (c TLSConfig) validate() error {

@@ -91,7 +91,7 @@ func (p part) fail(err error) fiber.Handler { return func(*fiber.Ctx) error { re
 func (p part) echo(c *fiber.Ctx) error {
 	return c.JSON(map[string]string{
 		"address": rest.Address(c).String(), "secure": strconv.FormatBool(rest.Secure(c)),
-		"token": rest.BearerToken(c), "id": rest.RequestID(c),
+		"token": rest.BearerToken(c), "id": rest.RequestID(c), "host": rest.Host(c),
 	})
 }
 

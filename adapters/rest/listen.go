@@ -62,9 +62,5 @@ func (c TLSConfig) loadFiles() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("TLS_CERT and TLS_KEY: %w", err)
 	}
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{pair},
-		NextProtos:   []string{"http/1.1"},
-	}, nil
+	return tlsfiles.ServerConfig(pair, "http/1.1"), nil
 }

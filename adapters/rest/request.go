@@ -88,6 +88,7 @@ type origin struct {
 	address netip.Addr
 	client  netip.Prefix // the addresses that count as this client
 	secure  bool         // the client uses TLS
+	proxied bool         // the peer is a trusted proxy
 }
 
 // setOrigin sets the origin of the request. The client is the peer of the connection, or, if that
@@ -97,11 +98,12 @@ func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	client, secure := peer, c.Context().IsTLS()
-	if proxies.trusts(peer) {
+	proxied := proxies.trusts(peer)
+	if proxied {
 		client = proxies.clientAddress(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
 		secure = secure || lastElement(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
 	}
-	c.Locals(originKey, origin{client, clientOf(client, v6Bits), secure})
+	c.Locals(originKey, origin{client, clientOf(client, v6Bits), secure, proxied})
 }
 
 // wholeHeader returns the joined lines of a header (RFC 9110, 5.3). A proxy may add its value on a
@@ -181,6 +183,17 @@ func limitKey(client netip.Prefix) string {
 
 // Secure reports whether the client uses TLS, to the service or to a trusted proxy.
 func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
+
+// Host returns the host, with or without a port, that the client asked for: of X-Forwarded-Host if a
+// trusted proxy sent it, else of Host. Fiber's own method believes X-Forwarded-Host from everybody.
+func Host(c *fiber.Ctx) string {
+	if originOf(c).proxied {
+		if host := lastElement(wholeHeader(c, fiber.HeaderXForwardedHost)); host != "" {
+			return host
+		}
+	}
+	return string(c.Request().Host())
+}
 
 // BearerToken returns the token of the Authorization header; empty without one (RFC 6750, 2.1). The
 // case of the scheme does not matter.

@@ -81,6 +81,24 @@ func TestTLS(t *testing.T) {
 		c.Close()
 		t.Error("TLS 1.1 is accepted")
 	}
+	blocks := trusting.Clone()
+	blocks.MaxVersion = tls.VersionTLS12
+	for _, suites := range [][]uint16{
+		{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256},
+		{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA, tls.TLS_RSA_WITH_AES_128_CBC_SHA, tls.TLS_RSA_WITH_AES_128_GCM_SHA256},
+	} {
+		blocks.CipherSuites = suites
+		if c, err := tls.Dial("tcp", s.address, blocks); err == nil {
+			c.Close()
+			t.Errorf("the suite %s is accepted", tls.CipherSuiteName(c.ConnectionState().CipherSuite))
+		}
+	}
+	blocks.CipherSuites = nil
+	if c, err := tls.Dial("tcp", s.address, blocks); err != nil {
+		t.Errorf("TLS 1.2: %v", err)
+	} else {
+		c.Close()
+	}
 	other := trusting.Clone()
 	other.NextProtos = []string{"h2"}
 	if c, err := tls.Dial("tcp", s.address, other); err == nil {

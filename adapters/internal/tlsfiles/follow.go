@@ -31,6 +31,21 @@ func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), paths ...s
 	}, nil
 }
 
+// ServerConfig returns the configuration of a listener with a certificate: TLS 1.2 and later, without
+// the suites of TLS 1.2 that have no authenticated encryption or no forward secrecy (RFC 9325, 4.2).
+func ServerConfig(pair tls.Certificate, protocol string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+		Certificates: []tls.Certificate{pair},
+		NextProtos:   []string{protocol},
+	}
+}
+
 type follower struct {
 	log   *logrus.Entry
 	load  func() (*tls.Config, error)

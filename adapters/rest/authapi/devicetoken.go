@@ -12,7 +12,6 @@ import (
 
 // Cookie and header of the device token (contract A-37).
 const (
-	deviceCookie = "tollgate_device"
 	deviceHeader = "X-Device-Token"
 	deviceTTL    = 365 * 24 * time.Hour
 )
@@ -20,11 +19,10 @@ const (
 // readDeviceToken returns the device token in the header or the cookie of a request; empty without
 // one.
 func readDeviceToken(c *fiber.Ctx) auth.DeviceSecret {
-	token := c.Get(deviceHeader)
-	if token == "" {
-		token = c.Cookies(deviceCookie)
+	if token := c.Get(deviceHeader); token != "" {
+		return auth.DeviceSecret(strings.Clone(token))
 	}
-	return auth.DeviceSecret(strings.Clone(token))
+	return rest.DeviceCookie(c)
 }
 
 // setDeviceToken sends a device token as a cookie, which is sent only below /auth and not readable
@@ -35,7 +33,7 @@ func setDeviceToken(c *fiber.Ctx, token auth.DeviceSecret) {
 	}
 	c.Set(deviceHeader, string(token))
 	c.Cookie(&fiber.Cookie{
-		Name: deviceCookie, Value: string(token), Path: root, MaxAge: int(deviceTTL / time.Second),
+		Name: rest.DeviceCookieName(c), Value: string(token), Path: root, MaxAge: int(deviceTTL / time.Second),
 		Secure: rest.Secure(c), HTTPOnly: true, SameSite: fiber.CookieSameSiteStrictMode,
 	})
 }

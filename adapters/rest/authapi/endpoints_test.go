@@ -34,6 +34,10 @@ func TestLoginReadsTheDeviceToken(t *testing.T) {
 	if string(s.login.DeviceToken) != "from-cookie" {
 		t.Errorf("cookie: %q", string(s.login.DeviceToken))
 	}
+	s.call(t, "POST", "/auth/login", goodLogin, "Cookie", "tollgate_device=planted; __Secure-tollgate_device=from-tls; tollgate_device=planted")
+	if string(s.login.DeviceToken) != "from-tls" {
+		t.Errorf("both cookies: %q", string(s.login.DeviceToken))
+	}
 	s.call(t, "POST", "/auth/login", goodLogin, "X-Device-Token", "from-header")
 	if string(s.login.DeviceToken) != "from-header" {
 		t.Errorf("header: %q", string(s.login.DeviceToken))
@@ -134,7 +138,11 @@ func TestDeviceToken(t *testing.T) {
 			t.Fatalf("%s: %v", name, a.header)
 		}
 		got := a.cookies[0]
-		if got.Name != "tollgate_device" || got.Value != "device-token" || got.Path != "/auth" || got.MaxAge != 365*24*3600 ||
+		wantName := "tollgate_device"
+		if c.secure {
+			wantName = "__Secure-tollgate_device"
+		}
+		if got.Name != wantName || got.Value != "device-token" || got.Path != "/auth" || got.MaxAge != 365*24*3600 ||
 			!got.HttpOnly || got.SameSite != http.SameSiteStrictMode || got.Secure != c.secure {
 			t.Errorf("%s: cookie %v", name, got)
 		}

@@ -183,7 +183,8 @@ func TestDeviceCookie(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cookie.Name != "tollgate_device" || cookie.Path != "/auth" || cookie.MaxAge != 365*24*3600 || !cookie.HttpOnly ||
+			name := map[string]string{"http": "tollgate_device", "https": "__Secure-tollgate_device"}[proto]
+			if cookie.Name != name || cookie.Path != "/auth" || cookie.MaxAge != 365*24*3600 || !cookie.HttpOnly ||
 				cookie.SameSite != http.SameSiteStrictMode || cookie.Secure != (proto == "https") || cookie.Value != a.Header.Get("X-Device-Token") {
 				t.Errorf("over %s the cookie is %v", proto, cookie)
 			}

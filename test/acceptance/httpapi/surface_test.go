@@ -308,3 +308,41 @@ func TestByteOrderMark(t *testing.T) {
 		}
 	}
 }
+
+// TestForwardedHost checks that a header that anybody can send does not make the console believe that a
+// browser on another machine is on this one, which would send a password and a cookie without TLS.
+func TestForwardedHost(t *testing.T) {
+	l := listSurfaces(fixture.NewEnvironment(t, "embedded").Start(t))[0]
+	for host, want := range map[string]bool{"tools.example.com": false, "localhost": true} {
+		got := l.sendRaw(t, "GET /console/sign-in HTTP/1.1\r\nHost: "+host+"\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n")
+		if len(got) != 1 || bytes.Contains(got[0].Body, []byte(`type="password"`)) != want {
+			t.Errorf("%s: %d answers, want a form: %t", host, len(got), want)
+		}
+	}
+}
+
+// TestRequestsAreNotLogged sends malformed requests with secrets to every HTTP listener. At no level
+// may the log contain any of their bytes.
+func TestRequestsAreNotLogged(t *testing.T) {
+	const secret = "CANARY"
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "LOG_LEVEL=trace", "READ_TIMEOUT=2s")
+	sent := "Connection: close\r\nAuthorization: Bearer " + secret + "\r\nCookie: a=" + secret + "\r\nX-Device-Token: " + secret + "\r\n"
+	for _, l := range listSurfaces(s) {
+		for name, text := range map[string]string{
+			"bad name":     "POST /a HTTP/1.1\r\nHost: a\r\nBad Key: x\r\n" + sent + "\r\n" + secret,
+			"bad line":     secret + "\r\n" + sent + "\r\n",
+			"bad length":   "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: " + secret + "\r\n" + sent + "\r\n",
+			"bad chunk":    "POST /json HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + sent + "\r\nx" + secret + "\r\n" + secret,
+			"large header": "POST /a HTTP/1.1\r\nHost: a\r\n" + sent + "X-A: " + strings.Repeat(secret, 4_000) + "\r\n\r\n",
+		} {
+			if got := l.sendRaw(t, text); len(got) == 0 || got[0].Status < 400 {
+				t.Errorf("%s, %s: %+v", l.name, name, got)
+			}
+		}
+	}
+	s.AwaitLog("error when serving connection")
+	s.Stop() // writes what is still to be logged
+	if log := s.Process.Log(); strings.Contains(log, secret) {
+		t.Errorf("the log has bytes of requests:\n%s", log)
+	}
+}

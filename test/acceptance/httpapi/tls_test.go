@@ -64,12 +64,12 @@ func TestTLS(t *testing.T) {
 	files := fixture.NewTLSFiles(e.Dir)
 	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	files.Write(t, first)
-	s := e.Start(t, append(files.Environ(), "HSTS_MAX_AGE=24h")...)
+	s := e.Start(t, files.Environ()...)
 	api := "https://" + s.Process.API
 	client := newTLSClient(first)
 
 	a := callWithClient(t, client, "GET", api+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
-	if got := a.Header.Get("Strict-Transport-Security"); got != "max-age=86400" {
+	if got := a.Header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
 		t.Errorf("Strict-Transport-Security is %q", got)
 	}
 	if a, err := apiclient.TryCall("GET", s.API+"/v0.1/servers", nil); err == nil {
@@ -104,7 +104,7 @@ func wantSecureCookie(t *testing.T, e *fixture.Environment, client *http.Client,
 		"Authorization", "Bearer "+tokens.AccessToken).WantStatus(t, http.StatusOK).Decode(t, &challenge)
 	verified := callWithClient(t, client, "POST", api+"/auth/step-up/verify",
 		map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, p.Email)}).WantStatus(t, http.StatusOK)
-	if got := strings.ToLower(verified.Header.Get("Set-Cookie")); !strings.Contains(got, "secure") || !strings.Contains(got, "httponly") {
+	if got := strings.ToLower(verified.Header.Get("Set-Cookie")); !strings.HasPrefix(got, "__secure-tollgate_device=") || !strings.Contains(got, "; secure") || !strings.Contains(got, "httponly") {
 		t.Errorf("the cookie is %q", got)
 	}
 }

@@ -19,7 +19,6 @@ import (
 const (
 	secureCookie = "__Host-tollgate"
 	localCookie  = "tollgate" // over plain HTTP, on this machine only
-	deviceCookie = "tollgate_device"
 	deviceTTL    = 365 * 24 * time.Hour
 )
 
@@ -29,7 +28,7 @@ func cookieName(c *fiber.Ctx) string {
 	switch {
 	case rest.Secure(c):
 		return secureCookie
-	case isThisMachine(c.Hostname()):
+	case isThisMachine(rest.Host(c)):
 		return localCookie
 	}
 	return ""
@@ -128,7 +127,7 @@ func (v *Visit) RememberDevice(token auth.DeviceSecret) {
 		return
 	}
 	v.Cookie(&fiber.Cookie{
-		Name: deviceCookie, Value: string(token), Path: strings.TrimSuffix(Root, "/"), MaxAge: int(deviceTTL / time.Second),
+		Name: rest.DeviceCookieName(v.Ctx), Value: string(token), Path: strings.TrimSuffix(Root, "/"), MaxAge: int(deviceTTL / time.Second),
 		Secure: rest.Secure(v.Ctx), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -260,7 +261,7 @@ func (v *Visit) Device() (auth.DeviceInfo, auth.DeviceSecret, error) {
 	device, err := auth.NewDeviceInfo(auth.DeviceFields{
 		UserAgent: strings.Clone(v.Get(fiber.HeaderUserAgent)), Language: firstLanguage(v.Get(fiber.HeaderAcceptLanguage)),
 	})
-	return device, auth.DeviceSecret(strings.Clone(v.Cookies(deviceCookie))), err
+	return device, rest.DeviceCookie(v.Ctx), err
 }
 
 // firstLanguage returns the first language of Accept-Language, as navigator.language names it.
