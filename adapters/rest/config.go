@@ -28,6 +28,8 @@ type Config struct {
 	IdleTimeout      time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`
 	MaxConnections   int            `env:"MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections"`
 	TLS              TLSConfig
+
+	MaxConnectionsPerAddress int `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000" desc:"maximum number of open connections of one address, or of one IPv6 network (CLIENT_IPV6_PREFIX), and at most half of MAX_CONNECTIONS; for a further connection the oldest idle one of the address is closed, and if none is idle the new one gets 503; does not apply to TRUSTED_PROXIES; 0 = no such bound"`
 }
 
 // TLSConfig holds the settings of TLS.
@@ -72,6 +74,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
+	}
+	if c.MaxConnectionsPerAddress < 0 {
+		return fmt.Errorf("MAX_CONNECTIONS_PER_ADDRESS: %d is negative", c.MaxConnectionsPerAddress)
 	}
 	for _, timeout := range []struct {
 		name  string

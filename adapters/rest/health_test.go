@@ -62,11 +62,12 @@ func TestHealth(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	for name, change := range map[string]func(*rest.Config){
-		"PORT":            func(c *rest.Config) { c.Port = 65536 },
-		"MAX_CONNECTIONS": func(c *rest.Config) { c.MaxConnections = 0 },
-		"READ_TIMEOUT":    func(c *rest.Config) { c.ReadTimeout = 0 },
-		"WRITE_TIMEOUT":   func(c *rest.Config) { c.WriteTimeout = -time.Second },
-		"IDLE_TIMEOUT":    func(c *rest.Config) { c.IdleTimeout = 0 },
+		"PORT":                        func(c *rest.Config) { c.Port = 65536 },
+		"MAX_CONNECTIONS":             func(c *rest.Config) { c.MaxConnections = 0 },
+		"MAX_CONNECTIONS_PER_ADDRESS": func(c *rest.Config) { c.MaxConnectionsPerAddress = -1 },
+		"READ_TIMEOUT":                func(c *rest.Config) { c.ReadTimeout = 0 },
+		"WRITE_TIMEOUT":               func(c *rest.Config) { c.WriteTimeout = -time.Second },
+		"IDLE_TIMEOUT":                func(c *rest.Config) { c.IdleTimeout = 0 },
 	} {
 		c := config()
 		if err := c.Validate(); err != nil {

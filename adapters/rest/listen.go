@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -14,7 +15,7 @@ import (
 )
 
 // Listen opens the listener for Serve, which closes it. The listener refuses connections beyond
-// MAX_CONNECTIONS, with TLS before the handshake. With TLS_CERT and TLS_KEY it accepts HTTP/1.1
+// MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS, with TLS before the handshake. With TLS_CERT and TLS_KEY it accepts HTTP/1.1
 // over TLS 1.2 and later, and it uses changed files without a restart. A metric shows when the
 // certificate expires.
 func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
@@ -28,6 +29,9 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
 	o := httpconn.ListenerOptions{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefusedCounter(metrics)}
+	if c.MaxConnectionsPerAddress > 0 {
+		o.PerClient, o.ClientOf = c.connectionsPerClient(), c.boundedClient
+	}
 	if secure == nil {
 		o.Refusal = httpconn.TooManyConnections
 	}
@@ -39,11 +43,23 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	return l, nil
 }
 
+// connectionsPerClient returns how many connections one client may have open. Half of all stays free
+// for others.
+func (c Config) connectionsPerClient() int {
+	return max(1, min(c.MaxConnectionsPerAddress, c.MaxConnections/2))
+}
+
+// boundedClient returns the client with an address. It returns false for a trusted proxy, whose
+// connections are those of many clients.
+func (c Config) boundedClient(a netip.Addr) (netip.Prefix, bool) {
+	return clientOf(a, c.ClientIPv6Prefix), !Proxies(c.TrustedProxies).trusts(a)
+}
+
 // newRefusedCounter returns the counter of refused connections.
 func newRefusedCounter(metrics prometheus.Registerer) prometheus.Counter {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tollgate_http_connections_refused_total",
-		Help: "Connections that were closed at once because MAX_CONNECTIONS was reached.",
+		Help: "Connections that were closed at once because MAX_CONNECTIONS or MAX_CONNECTIONS_PER_ADDRESS was reached.",
 	})
 	metrics.MustRegister(refused)
 	return refused

@@ -164,6 +164,7 @@ func (s *Server) adjustServer() {
 	server := s.app.Server()
 	server.CloseOnShutdown = true
 	server.HeaderReceived = requestbody.Postpone
+	server.ConnState = httpconn.SetState
 	handle, known := server.Handler, s.app.Config().RequestMethods
 	server.Handler = func(c *fasthttp.RequestCtx) {
 		if !slices.Contains(known, string(c.Method())) {

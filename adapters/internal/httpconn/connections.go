@@ -162,6 +162,9 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
+// NetConn returns the connection below this one.
+func (c *trackedConn) NetConn() net.Conn { return c.Conn }
+
 func (c *trackedConn) linger() { c.lingers.Store(true) }
 
 func (c *trackedConn) readRest() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +39,13 @@ type ListenerOptions struct {
 	// Max is how many connections may be open at once; further ones are closed at once. 0 means no
 	// bound.
 	Max int
+	// PerClient is how many of them one client may have open; of further ones, the oldest idle
+	// connection of the client is closed, or the new one is refused if none is idle. 0 means no bound.
+	// The server must report the states of connections to SetState.
+	PerClient int
+	// ClientOf returns the addresses that count as one client with an address. It returns false for
+	// addresses without the bound of PerClient. It is required with PerClient.
+	ClientOf func(netip.Addr) (netip.Prefix, bool)
 	// Refusal is sent on a refused connection before it is closed; empty for nothing.
 	Refusal string
 	// Refused counts refused connections. It is optional: without it, the listener registers a
@@ -57,6 +65,7 @@ type Listener struct {
 	failed  prometheus.Counter
 	ended   chan struct{} // closed by the first Close
 	end     sync.Once
+	clients clients
 
 	// Only Accept uses these.
 	wait     time.Duration
@@ -105,13 +114,32 @@ func (a *Listener) Accept() (net.Conn, error) {
 			a.waitBeforeRetry()
 		default:
 			a.wait = 0
-			if a.open.Add(1) <= int64(a.options.Max) || a.options.Max == 0 {
-				return &boundedConn{Conn: c, listener: a}, nil
+			if bounded := a.admitConn(c); bounded != nil {
+				return bounded, nil
 			}
-			a.open.Add(-1)
 			a.refuseConn(c)
 		}
 	}
+}
+
+// admitConn returns a connection within the bounds, or nil.
+func (a *Listener) admitConn(c net.Conn) *boundedConn {
+	b := &boundedConn{Conn: c, listener: a}
+	b.idleSince.Store(time.Now().UnixNano())
+	if a.options.PerClient > 0 {
+		if client, ok := a.options.ClientOf(peerAddress(c)); ok {
+			b.client = client
+		}
+	}
+	if !a.clients.add(b, a.options.PerClient) {
+		return nil
+	}
+	if a.open.Add(1) <= int64(a.options.Max) || a.options.Max == 0 {
+		return b
+	}
+	a.open.Add(-1)
+	a.clients.remove(b)
+	return nil
 }
 
 // Close closes the listener; connections stay open.
@@ -168,27 +196,4 @@ func IsTemporary(err error) bool {
 	default:
 		return true
 	}
-}
-
-// conn is an accepted connection.
-type boundedConn struct {
-	net.Conn
-	listener *Listener
-	closed   sync.Once
-}
-
-// Close closes the connection and makes room for another one.
-func (c *boundedConn) Close() error {
-	err := c.Conn.Close()
-	c.closed.Do(func() { c.listener.open.Add(-1) })
-	return err
-}
-
-// CloseWrite closes the sending half, where the connection has two halves.
-func (c *boundedConn) CloseWrite() error {
-	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	return half.CloseWrite()
 }

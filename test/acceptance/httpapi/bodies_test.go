@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -78,5 +79,33 @@ func TestRefusedBeforeTheBody(t *testing.T) {
 				t.Errorf("%s with %d bytes: %+v, want %d", path, length, got, want)
 			}
 		}
+	}
+}
+
+// TestConnectionsOfOneAddress opens as many connections as the service accepts from one address and
+// keeps them alive. Other addresses must still be served, and so must the address itself.
+func TestConnectionsOfOneAddress(t *testing.T) {
+	const most = 40
+	s := fixture.NewEnvironment(t, "embedded").Start(t, fmt.Sprint("MAX_CONNECTIONS=", most))
+	get := func(number int) net.Conn {
+		c := dialFrom(t, number, s.Process.API)
+		_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails for a closed connection only, as the next call does
+		if _, err := io.WriteString(c, "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", response, err)
+		}
+		return c
+	}
+	first := get(1)
+	for range 2 * most {
+		get(1)
+	}
+	get(2)
+	get(1)
+	if _, err := io.Copy(io.Discard, first); err != nil {
+		t.Errorf("the oldest idle connection ends with %v", err)
 	}
 }

@@ -1,0 +1,161 @@
+package httpconn
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// clients are the open connections of a listener with a bound for each client.
+type clients struct {
+	mu    sync.Mutex
+	conns map[netip.Prefix]map[*boundedConn]struct{}
+}
+
+// add adds a connection. If its client has as many as the bound, it closes the oldest idle one, or
+// returns false if none is idle.
+func (l *clients) add(c *boundedConn, bound int) bool {
+	if !c.client.IsValid() {
+		return true
+	}
+	l.mu.Lock()
+	var oldest *boundedConn
+	if len(l.conns[c.client]) >= bound {
+		if oldest = takeOldestIdle(l.conns[c.client]); oldest == nil {
+			l.mu.Unlock()
+			return false
+		}
+		delete(l.conns[c.client], oldest)
+	}
+	if l.conns == nil {
+		l.conns = map[netip.Prefix]map[*boundedConn]struct{}{}
+	}
+	if l.conns[c.client] == nil {
+		l.conns[c.client] = map[*boundedConn]struct{}{}
+	}
+	l.conns[c.client][c] = struct{}{}
+	l.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close() // its server notices
+	}
+	return true
+}
+
+// takeOldestIdle returns the connection that has been idle for the longest time, and marks it as
+// closing; nil if none is idle.
+func takeOldestIdle(conns map[*boundedConn]struct{}) *boundedConn {
+	for {
+		var oldest *boundedConn
+		var since int64
+		for c := range conns {
+			if idle := c.idleSince.Load(); idle > 0 && (oldest == nil || idle < since) {
+				oldest, since = c, idle
+			}
+		}
+		if oldest == nil || oldest.idleSince.CompareAndSwap(since, closing) {
+			return oldest
+		}
+	}
+}
+
+func (l *clients) remove(c *boundedConn) {
+	if !c.client.IsValid() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns[c.client], c)
+	if len(l.conns[c.client]) == 0 {
+		delete(l.conns, c.client)
+	}
+}
+
+func peerAddress(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+// Values of boundedConn.idleSince that are no time.
+const (
+	busy    = 0
+	closing = -1
+)
+
+// boundedConn is an accepted connection.
+type boundedConn struct {
+	net.Conn
+	listener  *Listener
+	client    netip.Prefix // the zero value without a bound
+	closed    sync.Once
+	received  atomic.Bool  // the client has sent something
+	idleSince atomic.Int64 // Unix nanoseconds; busy during a request
+}
+
+// SetState records whether a connection of a [Listener] is idle, for ListenerOptions.PerClient. It is
+// the ConnState of a server.
+func SetState(c net.Conn, state fasthttp.ConnState) {
+	for {
+		switch conn := c.(type) {
+		case *boundedConn:
+			conn.setState(state)
+			return
+		case interface{ NetConn() net.Conn }:
+			c = conn.NetConn()
+		default:
+			return
+		}
+	}
+}
+
+func (c *boundedConn) setState(state fasthttp.ConnState) {
+	switch {
+	case state == fasthttp.StateIdle:
+		c.idleSince.CompareAndSwap(busy, time.Now().UnixNano())
+	case state == fasthttp.StateActive && c.received.Load(): // a new connection has this state before a request
+		c.setBusy()
+	}
+}
+
+func (c *boundedConn) setBusy() {
+	if since := c.idleSince.Load(); since > 0 {
+		c.idleSince.CompareAndSwap(since, busy)
+	}
+}
+
+// Read implements net.Conn.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		if !c.received.Load() {
+			c.received.Store(true)
+		}
+		c.setBusy()
+	}
+	return n, err
+}
+
+// Close closes the connection and makes room for another one.
+func (c *boundedConn) Close() error {
+	err := c.Conn.Close()
+	c.closed.Do(func() {
+		c.listener.open.Add(-1)
+		c.listener.clients.remove(c)
+	})
+	return err
+}
+
+// CloseWrite closes the sending half, where the connection has two halves.
+func (c *boundedConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
