@@ -30,7 +30,7 @@ func newSlowStore(t *testing.T) (c *valkey.Client, delay func()) {
 	}
 	t.Cleanup(d.Close)
 	cfg := newConfig(d.Address)
-	cfg.Timeout = slowTimeout
+	cfg.Timeout, cfg.PoolSize = slowTimeout, 1 // the connection is made before the store is slow
 	c = open(t, cfg)
 	if err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
