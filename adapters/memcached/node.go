@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
 )
 
-// retryInterval is the time between attempts to reach a node.
+// retryInterval is the greatest time between attempts to reach a node. The first come sooner.
 const retryInterval = 250 * time.Millisecond
 
 var (
@@ -62,15 +62,17 @@ func (n *node) closeNode() {
 
 // maintainConnection keeps one connection open until ctx ends.
 func (n *node) maintainConnection(ctx context.Context, slot *atomic.Pointer[connection]) {
+	var delay wait.Backoff
 	for ctx.Err() == nil {
 		c, err := n.openConnection(ctx)
 		if err != nil {
 			if n.state.recordFailure() && ctx.Err() == nil {
 				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it answers")
 			}
-			wait.For(ctx, retryInterval)
+			wait.For(ctx, delay.Next(retryInterval))
 			continue
 		}
+		delay = wait.Backoff{}
 		slot.Store(c)
 		if n.state.addConnection() {
 			n.log.Info("memcached is connected")

@@ -3,6 +3,7 @@ package valkey
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -208,16 +209,16 @@ func (a admission) store(numbers []valkey.ValkeyMessage) error {
 		var of [3]int64
 		for n := range of {
 			var err error
-			if of[n], err = numbers[3*i+n].AsInt64(); err != nil {
-				return fmt.Errorf("admit: %w", err)
+			if of[n], err = numbers[3*i+n].AsInt64(); err != nil || of[n] < 0 {
+				return fmt.Errorf("admit: %w", errors.Join(errNoCount, err))
 			}
 		}
 		if a.hits[i].Algorithm == ratelimit.FixedWindow {
-			a.results[i] = counter.Admitted{Count: uint64(max(of[0], 0))}
+			a.results[i] = counter.Admitted{Count: uint64(of[0])}
 			continue
 		}
 		a.results[i] = counter.Admitted{Verdict: ratelimit.Verdict{
-			Admitted: of[0] == 1, Remaining: uint64(max(of[1], 0)), Reset: time.Duration(of[2]) * time.Microsecond,
+			Admitted: of[0] == 1, Remaining: uint64(of[1]), Reset: time.Duration(of[2]) * time.Microsecond,
 		}}
 	}
 	return nil

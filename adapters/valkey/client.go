@@ -68,12 +68,20 @@ type Client struct {
 // return fault.Unavailable until it is reachable. If cfg is malformed, the error names the
 // environment variable.
 func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), error) {
+	return openWith(ctx, cfg, log, nil)
+}
+
+// openWith is Open with a function that connects; nil for the one of the settings.
+func openWith(ctx context.Context, cfg Config, log *logrus.Entry, connect dialFunc) (*Client, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
 	options, err := cfg.clientOptions(log)
 	if err != nil {
 		return nil, nil, err
+	}
+	if connect != nil {
+		options.DialCtxFn = guarded(connect)
 	}
 	m := &managedClient{deadlines: deadline.NewSource(cfg.Timeout), dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }

@@ -2,6 +2,7 @@ package valkey
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -205,12 +206,13 @@ func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch,
 		if b.steps != nil {
 			s = b.steps[i]
 		}
-		n, err := parseCount(results[s.countIndex])
+		h := &b.hits[i]
+		n, err := parseCount(results[s.countIndex], h.Addend)
 		if err != nil {
 			return err
 		}
 		b.after[i] = n
-		if h := &b.hits[i]; h.Addend > 0 && !s.created && n == uint64(h.Addend) {
+		if h.Addend > 0 && !s.created && n == uint64(h.Addend) {
 			repairs = append(repairs, client.B().Pexpire().Key(h.Key).Milliseconds(counterTTL(h).Milliseconds()).Build())
 		}
 	}
@@ -222,14 +224,19 @@ func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch,
 	return nil
 }
 
-// parseCount returns the count in a result: 0 if the counter does not exist, the maximum if it
-// cannot grow further.
-func parseCount(r valkey.ValkeyResult) (uint64, error) {
+// errNoCount means that the server replied to a hit with what is not the count after it.
+var errNoCount = errors.New("the counter store did not return the count")
+
+// parseCount returns the count in the result of a hit: the maximum if it cannot grow further, and 0 for a
+// counter that was read and does not exist. After an addition there is one.
+func parseCount(r valkey.ValkeyResult, addend int64) (uint64, error) {
 	n, err := r.AsInt64()
 	switch {
+	case err == nil && n < max(addend, 0):
+		return 0, errNoCount
 	case err == nil:
-		return uint64(max(n, 0)), nil
-	case valkey.IsValkeyNil(err):
+		return uint64(n), nil //nolint:gosec // not negative
+	case valkey.IsValkeyNil(err) && addend == 0:
 		return 0, nil
 	case isOverflow(err):
 		return math.MaxInt64, nil

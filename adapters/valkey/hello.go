@@ -14,9 +14,6 @@ import (
 // others close the connection.
 func withoutHello(o valkey.ClientOption) valkey.ClientOption {
 	connect := o.DialCtxFn
-	if connect == nil {
-		connect = dialTCP
-	}
 	o.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
 		c, err := connect(ctx, address, d, t)
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// retryInterval is the time between attempts to reach a store that does not answer. So a store is
-// used again at most this long after it is back.
+// retryInterval is the greatest time between attempts to reach a store that does not answer. So a store
+// is used again at most this long after it is back. The first attempts come sooner.
 const retryInterval = 250 * time.Millisecond
 
 // idleProbeInterval is the time between probes of a store that answers, if probeWhenIdle is on.
@@ -51,6 +51,7 @@ type managedClient struct {
 	wake            chan struct{}                 // wakes the goroutine: a breaker opened, or outdated was set
 	outdated        atomic.Bool                   // the client must be replaced
 	idleProbeFailed bool                          // the last probe of an idle store failed; only maintain uses it
+	probeDelay      wait.Backoff                  // before the next probe of nodes that do not answer; only maintain uses it
 }
 
 // openManagedClient starts a managedClient whose newClient, timeouts and log are set, and returns a
@@ -99,13 +100,18 @@ func (m *managedClient) maintain(ctx context.Context, attempted chan<- struct{})
 	}
 }
 
-// nextCheck returns a channel that fires when it is time for checkNodes: soon while a node does not
-// answer, periodically for a cluster or if probeWhenIdle is on, otherwise never.
+// nextCheck returns a channel that fires when it is time for checkNodes: at once when a node has stopped
+// answering and then ever later, periodically for a cluster or if probeWhenIdle is on, otherwise never.
 func (m *managedClient) nextCheck() <-chan time.Time {
 	some, _ := m.openBreakers()
 	switch {
-	case m.current.Load() == nil || some || m.idleProbeFailed:
+	case m.current.Load() == nil || m.idleProbeFailed:
 		return time.After(retryInterval)
+	case some:
+		return time.After(m.probeDelay.Next(retryInterval))
+	}
+	m.probeDelay = wait.Backoff{}
+	switch {
 	case m.probeWhenIdle:
 		return time.After(idleProbeInterval)
 	case m.cluster.Load() != nil:

@@ -75,16 +75,18 @@ func (c Config) clientOptions(log *logrus.Entry) (valkey.ClientOption, error) {
 		},
 		ClusterOption: valkey.ClusterOption{ShardsRefreshInterval: topologyRefresh, MaxMovedRedirections: maxMoved},
 	}
-	if secure != nil { // each connection uses the current files
-		o.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	connect := dialTCP
+	switch {
+	case t.unix:
+		connect = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", path)
+		}
+	case secure != nil: // each connection uses the current files
+		connect = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return dialTCP(ctx, address, d, follow())
 		}
 	}
-	if t.unix {
-		o.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", path)
-		}
-	}
+	o.DialCtxFn = guarded(connect)
 	return o, nil
 }
 

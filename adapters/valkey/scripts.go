@@ -2,6 +2,7 @@ package valkey
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -109,15 +110,19 @@ func (c *Client) runAddUnlessOver(ctx context.Context, client valkey.Client, hit
 		keys[i] = h.Key
 		args = append(args, strconv.FormatInt(h.Addend, 10), strconv.FormatUint(h.Limit, 10), strconv.FormatInt(counterTTL(h).Milliseconds(), 10))
 	}
-	counts, err := c.script.Exec(ctx, client, keys, args).AsIntSlice()
+	counts, err := c.script.Exec(ctx, client, keys, args).ToArray()
 	if err != nil {
 		return fmt.Errorf("count unless over the limit: %w", err)
 	}
 	if len(counts) != len(hits) {
 		return fault.Newf(fault.Internal, "the script returned %d counts for %d hits", len(counts), len(hits))
 	}
-	for i, n := range counts {
-		after[i] = uint64(max(n, 0))
+	for i := range counts {
+		n, err := counts[i].AsInt64()
+		if err != nil || n < 0 {
+			return errors.Join(errNoCount, err)
+		}
+		after[i] = uint64(n)
 	}
 	return nil
 }

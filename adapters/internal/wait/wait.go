@@ -30,3 +30,16 @@ func RetryAfter(h http.Header) time.Duration {
 	}
 	return time.Duration(seconds) * time.Second
 }
+
+// Backoff is the delay between attempts: none before the first, then 5 ms, and twice as long each time. The
+// zero value is before the first attempt.
+type Backoff struct{ next time.Duration }
+
+const firstBackoff = 5 * time.Millisecond
+
+// Next returns the delay before the next attempt, at most the given one.
+func (b *Backoff) Next(most time.Duration) time.Duration {
+	delay := min(b.next, most)
+	b.next = min(max(2*b.next, firstBackoff), most)
+	return delay
+}

@@ -49,3 +49,13 @@ func TestRetryAfter(t *testing.T) {
 		t.Errorf("RetryAfter without the header = %v, want 0", got)
 	}
 }
+
+func TestBackoff(t *testing.T) {
+	const ms = time.Millisecond
+	var b wait.Backoff
+	for i, want := range []time.Duration{0, 5 * ms, 10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 250 * ms, 250 * ms} {
+		if got := b.Next(250 * ms); got != want {
+			t.Errorf("delay %d is %v, want %v", i+1, got, want)
+		}
+	}
+}
