@@ -206,7 +206,7 @@ func (r *replyReader) readLine(line []byte, subscribed bool) error {
 			return errNotAReply
 		}
 	case '$', '=', '*', '%', '~', '>':
-		return r.readLength(kind, text, subscribed)
+		return r.readLength(kind, text)
 	default: // also streams and attributes, which no server sends unless it is asked to
 		return errNotAReply
 	}
@@ -215,7 +215,7 @@ func (r *replyReader) readLine(line []byte, subscribed bool) error {
 }
 
 // readLength begins a text or a list.
-func (r *replyReader) readLength(kind byte, digits []byte, subscribed bool) error {
+func (r *replyReader) readLength(kind byte, digits []byte) error {
 	if string(digits) == "-1" && (kind == '$' || kind == '*') {
 		r.endElement()
 		return nil
