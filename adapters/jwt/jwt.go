@@ -56,6 +56,9 @@ func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock
 	if err := i.keys.reloadFiles(ctx); err != nil {
 		return nil, nil, err
 	}
+	if i.keys.unknown.Load() {
+		log.Warn("the signing key cannot be announced, because the database cannot be written: no tokens are issued until it is")
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
 	done.Go(func() { i.watchKeys(watching, log) })
@@ -122,8 +125,12 @@ func (i *Issuer) newClaims(c secrets.TokenClaims) accessClaims {
 	return claims
 }
 
-// Sign returns a token with the claims.
+// Sign returns a token with the claims. It returns fault.Unavailable if the service started while the
+// database could not be written, and other instances do not know the key yet.
 func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+	if i.keys.unknown.Load() {
+		return "", fault.New(fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
+	}
 	key := i.keys.currentSigner()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, i.newClaims(c))
 	t.Header["typ"], t.Header["kid"] = tokenType, string(key.id)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -37,6 +38,9 @@ type keySet struct {
 	verified *verifiedTokens // cleared when keys change
 
 	unrenewed bool // the last announcement of the files failed; used only by reloadFiles
+	// unknown means that no other instance can know the keys yet, so that nothing is signed. It is only
+	// set at the start, while the key ring cannot be written.
+	unknown atomic.Bool
 
 	mu      sync.RWMutex
 	signing signingKey
@@ -64,7 +68,7 @@ func (k *keySet) reloadFiles(ctx context.Context) error {
 	last := read[len(read)-1]
 	if !k.isUnchanged(files, last.id) {
 		err := k.announceKeys(ctx, files)
-		if err != nil && !(fault.Is(err, fault.Unavailable) && k.wasAnnouncedBefore(ctx, files)) {
+		if err != nil && !k.canWait(ctx, err, files) {
 			return err
 		}
 		k.unrenewed = err != nil
@@ -75,8 +79,25 @@ func (k *keySet) reloadFiles(ctx context.Context) error {
 			return err
 		}
 		k.unrenewed = false
+		k.unknown.Store(false)
 	}
 	return k.followFiles(ctx)
+}
+
+// canWait reports whether the keys may be used although their announcement failed: they were announced
+// before, or the service starts while the database can only be read. Then it serves reads, and signs
+// nothing until the keys are announced.
+func (k *keySet) canWait(ctx context.Context, failure error, files map[authstore.KeyID]ed25519.PublicKey) bool {
+	switch {
+	case !fault.Is(failure, fault.Unavailable):
+		return false
+	case k.wasAnnouncedBefore(ctx, files):
+		return true
+	case len(k.files) > 0: // only reloadFiles changes it
+		return false
+	}
+	k.unknown.Store(true)
+	return true
 }
 
 // wasAnnouncedBefore reports whether the key ring contains all keys of the files, whatever the time

@@ -179,3 +179,24 @@ func TestConfigValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestReadyOfReadOnlyDatabase checks that a database whose transactions are read-only by default, as
+// an administrator sets it for maintenance, is not ready.
+func TestReadyOfReadOnlyDatabase(t *testing.T) {
+	address := relationaltest.NewPostgres(t)
+	for _, parameter := range []string{"off", "on"} {
+		db, end, err := postgres.Open(t.Context(), config(address+"&default_transaction_read_only="+parameter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parameter == "off" {
+			if _, err := db.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := db.Ready(t.Context()); (err == nil) != (parameter == "off") {
+			t.Errorf("with default_transaction_read_only=%s: %v", parameter, err)
+		}
+		end()
+	}
+}
