@@ -64,6 +64,9 @@ func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*d
 		return nil, nil, err
 	}
 	db.Log(log)
+	if warning := s.SQLite.AccessWarning(); s.Postgres.URL == "" && warning != "" {
+		log.Warn("the database is not secret: " + warning)
+	}
 	if err := db.UpdateSchema(ctx, s.Service.MigrateOnStart, log); err != nil {
 		cleanup()
 		return nil, nil, fmt.Errorf("database schema: %w", err)

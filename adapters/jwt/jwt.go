@@ -56,6 +56,7 @@ func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock
 	if err := i.keys.reloadFiles(ctx); err != nil {
 		return nil, nil, err
 	}
+	warnOfAccess(i.keys.dir, log)
 	if i.keys.unknown.Load() {
 		log.Warn("the signing key cannot be announced, because the database cannot be written: no tokens are issued until it is")
 	}

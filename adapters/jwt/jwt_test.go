@@ -391,52 +391,6 @@ func TestKeysWhileRingIsUnavailable(t *testing.T) {
 	}
 }
 
-// readOnlyRing is a key ring that can be read and, while full is true, not written.
-type readOnlyRing struct {
-	authstore.KeyRing
-	full bool
-}
-
-func (r *readOnlyRing) Announce(ctx context.Context, key authstore.PublicKey) error {
-	if r.full {
-		return fault.New(fault.Unavailable, "the database cannot be written at present")
-	}
-	return r.KeyRing.Announce(ctx, key)
-}
-
-// TestStartWhileRingIsReadOnly starts with a new key while the key ring cannot be written: tokens of
-// others are verified, none is signed, and all is well as soon as the key can be announced.
-func TestStartWhileRingIsReadOnly(t *testing.T) {
-	clk, shared := secretstest.NewClock(), newRing()
-	other := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
-	token, err := other.Sign(t.Context(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, dir := &readOnlyRing{KeyRing: shared, full: true}, t.TempDir()
-	i := openIssuer(t, Config{DataDir: dir}, ring, clk)
-	if _, err := i.Verify(t.Context(), token); err != nil {
-		t.Errorf("a token of another instance: %v", err)
-	}
-	if _, err := i.Sign(t.Context(), secretstest.SampleClaims(clk)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Sign with a key that others do not know: %v", err)
-	}
-	if err := i.keys.reloadFiles(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("the announcement fails with %v", err)
-	}
-	ring.full = false
-	if err := i.keys.reloadFiles(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	own, err := i.Sign(t.Context(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Verify(t.Context(), own); err != nil {
-		t.Errorf("the other instance does not accept the token: %v", err)
-	}
-}
-
 // TestKeyOutlivesItsTokens checks that a token is valid until it expires, also if the instance that
 // signed it has stopped.
 func TestKeyOutlivesItsTokens(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -79,8 +81,22 @@ func listKeyFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// readKeyFile loads a PKCS#8 PEM file. Its errors never quote the content.
+// warnOfAccess logs a warning for each key file that other users may use.
+func warnOfAccess(dir string, log *logrus.Entry) {
+	names, _ := listKeyFiles(dir) // loadKeys has returned the error
+	for _, name := range names {
+		if warning, err := files.CheckSecret(filepath.Join(dir, name)); err == nil && warning != "" {
+			log.Warn("a signing key is not secret: " + warning)
+		}
+	}
+}
+
+// readKeyFile loads a PKCS#8 PEM file. It refuses a file that every user may write to. Its errors
+// never quote the content.
 func readKeyFile(path string) (signingKey, error) {
+	if _, err := files.CheckSecret(path); err != nil {
+		return signingKey{}, fmt.Errorf("signing key: %w", err)
+	}
 	text, err := files.Read(path, maxKeyFile)
 	if err != nil {
 		return signingKey{}, fmt.Errorf("signing key: %w", err)

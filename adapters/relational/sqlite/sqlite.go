@@ -21,6 +21,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	driver "modernc.org/sqlite"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -56,6 +57,13 @@ func (c Config) Validate() error {
 // patience is the factor by which operator commands and migrations wait longer than
 // SQLITE_BUSY_TIMEOUT for their turn.
 const patience = 6
+
+// AccessWarning returns a sentence for a warning if other users may use the file, otherwise an empty
+// text. Open refuses a file that every user may write to.
+func (c Config) AccessWarning() string {
+	warning, _ := files.CheckSecret(filepath.Join(c.Dir, File)) // Open returns the error
+	return warning
+}
 
 // Patient returns the settings for operator commands, which must not fail half-way because they did
 // not wait.
@@ -138,6 +146,9 @@ func prepareFile(dir string) (path string, err error) {
 		return "", unusableFile(dir, err)
 	}
 	path = filepath.Join(dir, File)
+	if _, err := files.CheckSecret(path); err != nil {
+		return "", fault.Wrap(fault.Invalid, "the database of DATA_DIR: "+err.Error(), err)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", unusableFile(path, err)

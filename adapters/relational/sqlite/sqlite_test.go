@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -157,6 +158,32 @@ func TestConfigValidate(t *testing.T) {
 		spoil(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), variable) {
 			t.Errorf("%s: %v", variable, err)
+		}
+	}
+}
+
+// TestAccessToTheFile checks that a database that every user may write to is not opened, and that
+// there is a warning of one that every user may read.
+func TestAccessToTheFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not have these permissions")
+	}
+	c := sqlite.Config{Dir: t.TempDir(), ReadConns: 1, BusyTimeout: time.Second}
+	for _, mode := range []os.FileMode{0, 0o600, 0o644, 0o666} {
+		if mode != 0 {
+			if err := os.Chmod(filepath.Join(c.Dir, sqlite.File), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, end, err := sqlite.Open(t.Context(), c)
+		if err == nil {
+			end()
+		}
+		if refused := mode == 0o666; (err != nil) != refused || refused && !strings.Contains(err.Error(), "DATA_DIR") {
+			t.Errorf("mode %#o: Open returns %v", mode, err)
+		}
+		if warning := c.AccessWarning(); (warning != "") != (mode == 0o644) {
+			t.Errorf("mode %#o: the warning is %q", mode, warning)
 		}
 	}
 }
