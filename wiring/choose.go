@@ -353,11 +353,12 @@ func chooseNotifier(a settings.Auth, b couriersettings.Brand, c stepup.Couriers,
 	return notifier
 }
 
-// choosePackageChecks starts the ownership plugins. It returns nil if checks are off or the
-// registry does not run.
-func choosePackageChecks(c publish.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer) ownership.Checker {
+// choosePackageChecks starts the ownership plugins, and warns of those that come with the service and
+// are not there. It returns nil if checks are off or the registry does not run.
+func choosePackageChecks(c publish.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer, log *logrus.Entry) ownership.Checker {
 	if c.Checks == publish.ChecksOff || !parts.Registry {
 		return nil
 	}
+	host.WarnMissing(prometheus.ShippedTypes(), log)
 	return prometheus.NewOwnership(host.Ownership(), r)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
@@ -36,7 +37,8 @@ func newTestHost(t *testing.T, names ...string) (*pluginhost.Host, func()) {
 	return host, cleanup
 }
 
-// TestChoosePackageChecks requires that ownership plugins start only if packages are checked.
+// TestChoosePackageChecks requires that ownership plugins start only if packages are checked,
+// and that there is a warning of those that the folder lacks.
 func TestChoosePackageChecks(t *testing.T) {
 	for name, c := range map[string]struct {
 		checks  publish.Checks
@@ -49,11 +51,16 @@ func TestChoosePackageChecks(t *testing.T) {
 		"the registry does not run": {publish.ChecksEnforce, settings.Parts{Auth: true, Methods: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host, cleanup := newTestHost(t, "pkg-test")
-			checker := choosePackageChecks(publish.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry())
+			host, cleanup := newTestHost(t, "pkg-test", "pkg-npm", "pkg-oci")
+			log, hook := logtest.NewNullLogger()
+			checker := choosePackageChecks(publish.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry(), logrus.NewEntry(log))
 			cleanup() // a plugin that was started is closed now, another is still idle
 			if got := host.Status()[0].State != pluginhost.Idle; got != c.started || (checker != nil) != c.started {
 				t.Errorf("the plugin was started: %t, want %t; the checker is %v", got, c.started, checker)
+			}
+			const missing = "has no pkg-pypi, pkg-nuget, pkg-mcpb, pkg-cargo:"
+			if warned := len(hook.AllEntries()) == 1 && strings.Contains(hook.LastEntry().Message, missing); warned != c.started {
+				t.Errorf("a folder of one's own lacks plugins: warned %t, want %t", warned, c.started)
 			}
 		})
 	}

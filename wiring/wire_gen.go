@@ -578,7 +578,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	packages := s.Packages
 	publishConfig := settings.PublishConfig(registry, packages, publishers)
-	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer)
+	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer, log)
 	publishPorts := publish.Ports{
 		Transactions: transactions,
 		Writer:       servers,

@@ -21,6 +21,9 @@ const (
 	executable    fs.FileMode = 0o111
 )
 
+// ownershipPrefix begins the names of plugins that check packages. The registry type follows it.
+const ownershipPrefix = "pkg-"
+
 // pluginName matches a valid name of a plugin.
 var pluginName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
@@ -88,7 +91,7 @@ func kindFromName(name string) (pluginclient.Kind, bool) {
 	switch {
 	case strings.HasPrefix(name, "otp-"):
 		return pluginclient.Courier, true
-	case strings.HasPrefix(name, "pkg-"):
+	case strings.HasPrefix(name, ownershipPrefix):
 		return pluginclient.Ownership, true
 	}
 	return "", false

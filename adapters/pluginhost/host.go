@@ -99,6 +99,23 @@ func warnUnusedSettings(cfg Config, specs []spec, log *logrus.Entry) {
 	}
 }
 
+// WarnMissing logs a warning if the folder lacks the plugins of registry types that come with the
+// service: a folder of one's own replaces theirs.
+func (h *Host) WarnMissing(types []string, log *logrus.Entry) {
+	var missing []string
+	for _, registryType := range types {
+		name := ownershipPrefix + registryType
+		if !slices.ContainsFunc(h.plugins, func(v *supervisor) bool { return v.spec.name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 || (Config{Dir: h.dir}).FolderMissing() { // discoverPlugins has warned of a missing folder
+		return
+	}
+	log.WithField("dir", h.dir).Warnf("PLUGIN_DIR has no %s: packages of these types cannot be checked unless another plugin checks them; copy these files from the folder plugins next to the program, and list them in %s if there is one",
+		strings.Join(missing, ", "), manifestFile)
+}
+
 // socketFolder creates a folder that only this user may read. The path of a Unix socket has at most
 // about 100 bytes (unix(7)), of which go-plugin uses about 40 below the folder. If the path of the
 // temporary folder is too long, socketFolder uses /tmp.

@@ -67,7 +67,7 @@ func (c *Checker) findPlugin(ctx context.Context, registryType string) (*supervi
 			return nil, pluginclient.CheckFailed(err)
 		}
 		d := v.lastDescription()
-		if d == nil && v.spec.name == "pkg-"+registryType || d != nil && slices.Contains(d.RegistryTypes, registryType) {
+		if d == nil && v.spec.name == ownershipPrefix+registryType || d != nil && slices.Contains(d.RegistryTypes, registryType) {
 			return v, nil
 		}
 	}

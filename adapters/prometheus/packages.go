@@ -20,8 +20,8 @@ const (
 // otherType replaces registry types that no plugin checks, because a document may contain any text.
 const otherType = "other"
 
-// shippedTypes are the registry types of the plugins that come with the service.
-func shippedTypes() []string { return []string{"npm", "pypi", "nuget", "oci", "mcpb", "cargo"} }
+// ShippedTypes are the registry types of the plugins that come with the service.
+func ShippedTypes() []string { return []string{"npm", "pypi", "nuget", "oci", "mcpb", "cargo"} }
 
 // Ownership counts the results of ownership checks, and passes them on.
 type Ownership struct {
@@ -36,7 +36,7 @@ func NewOwnership(c ownership.Checker, r prometheus.Registerer) *Ownership {
 		Help: "Checks whether a package names the server that lists it, by outcome.",
 	}, []string{"registry_type", "outcome"})}
 	r.MustRegister(o.checks)
-	newTable(o.checks, append(shippedTypes(), otherType),
+	newTable(o.checks, append(ShippedTypes(), otherType),
 		[]string{packageOwned, packageRefused, packageUnsupported, unavailable, failed})
 	return o
 }
@@ -51,7 +51,7 @@ func (o *Ownership) Check(ctx context.Context, c ownership.Claim) error {
 // typeLabel returns the label of a registry type: the type itself if a plugin checks it or would
 // check it, which are few.
 func (o *Ownership) typeLabel(registryType string) string {
-	if slices.Contains(shippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
+	if slices.Contains(ShippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
 		return registryType
 	}
 	return otherType

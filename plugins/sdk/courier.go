@@ -33,6 +33,18 @@ const (
 	Notice
 )
 
+// String returns the name of the kind: otp or notice.
+func (k Kind) String() string {
+	switch k {
+	case OTP:
+		return "otp"
+	case Notice:
+		return "notice"
+	default:
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+}
+
 // Message is a message to deliver.
 type Message struct {
 	Kind      Kind
