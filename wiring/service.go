@@ -176,7 +176,7 @@ var reviewSet = wire.NewSet(
 )
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
-var operatorReviewSet = wire.NewSet(reviews.NewOperator, wire.Struct(new(reviews.OperatorPorts), "*"))
+var operatorReviewSet = wire.NewSet(reviews.NewOperator, wire.Struct(new(reviews.OperatorPorts), "*"), wire.Struct(new(reviews.MirrorEnder), "*"))
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(

@@ -477,6 +477,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsReviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	mirrorEnder := reviews.MirrorEnder{
+		Mirrored:   mirroredVersions,
+		Reviews:    registryrecordsReviews,
+		Reader:     servers,
+		Writer:     servers,
+		Quarantine: registryrecordsQuarantine,
+		Events:     eventsRecorder,
+		Recorder:   recorder,
+	}
 	reviewsOperatorPorts := reviews.OperatorPorts{
 		Transactions: transactions,
 		Reviews:      registryrecordsReviews,
@@ -486,6 +495,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Quarantine:   registryrecordsQuarantine,
 		Mirrors:      registryrecordsMirrors,
 		Mirrored:     mirroredVersions,
+		Ender:        mirrorEnder,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Cursors:      sealer,
@@ -589,6 +599,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:      registryrecordsReviews,
 		Rules:        reviewRules,
 		Authority:    authority,
+		Ender:        mirrorEnder,
 		Events:       eventsRecorder,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
@@ -1327,6 +1338,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:    entropy,
 	}
 	eventsRecorder := events.NewRecorder(recorderPorts)
+	mirrorEnder := reviews.MirrorEnder{
+		Mirrored:   mirroredVersions,
+		Reviews:    registryrecordsReviews,
+		Reader:     servers,
+		Writer:     servers,
+		Quarantine: registryrecordsQuarantine,
+		Events:     eventsRecorder,
+		Recorder:   recorder,
+	}
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup()
@@ -1341,6 +1361,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Quarantine:   registryrecordsQuarantine,
 		Mirrors:      registryrecordsMirrors,
 		Mirrored:     mirroredVersions,
+		Ender:        mirrorEnder,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Cursors:      sealer,

@@ -53,6 +53,9 @@ type MirroredVersions interface {
 	// their origin (registry.Origin). It must be called in a transaction that has locked the servers,
 	// at most MaxNames.
 	Adopt(ctx context.Context, names []registry.Name) error
+	// End makes a server of a mirror local, as Adopt does, forgets what the mirror tracks of it, and
+	// deletes some of its versions, so that they can be published again. Like Adopt, it needs the lock.
+	End(ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version) error
 	// Purge deletes servers with all their versions, so that the names can be published again. Nothing
 	// of them may be in quarantine. Like Adopt, it needs the locks.
 	Purge(ctx context.Context, names []registry.Name) error

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -193,6 +194,18 @@ func (s *MirroredVersions) Reread(ctx context.Context, of mirror.Name) error {
 		}
 		return nil
 	})
+}
+
+// End implements [registrystore.MirroredVersions].
+func (s *MirroredVersions) End(ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version) error {
+	err := s.db.writeTables(ctx, func(t *tables) error {
+		for _, v := range dropped {
+			delete(t.registry.versions, versionKey{name, v})
+		}
+		maps.DeleteFunc(t.registry.tracked, func(k trackedKey, _ mirror.Tracked) bool { return k.mirror == of && k.name == name })
+		return nil
+	})
+	return errors.Join(err, s.Adopt(ctx, []registry.Name{name}))
 }
 
 // Adopt implements [registrystore.MirroredVersions].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -131,6 +132,29 @@ func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) err
 	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
 	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL", bun.List(nameTexts(names)))
 	return err
+}
+
+// End implements registrystore.MirroredVersions.
+func (s *MirroredVersions) End(ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version) error {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return errNoTransaction
+	}
+	for part := range slices.Chunk(dropped, putAtOnce) {
+		versions := make([]string, len(part))
+		for i, v := range part {
+			versions[i] = v.String()
+		}
+		for _, table := range []string{"remotes", "versions"} {
+			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)", name.String(), bun.List(versions)); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM mirrored_versions WHERE mirror = ? AND name = ?", string(of), name.String()); err != nil {
+		return err
+	}
+	return s.Adopt(ctx, []registry.Name{name})
 }
 
 // Purge implements registrystore.MirroredVersions. The rows of the table servers stay: what looks

@@ -223,6 +223,15 @@ func (c *committer) plan(ctx context.Context, s *server, l *registry.Lineage) ([
 	var steps []step
 	for i := range s.candidates {
 		v := &s.candidates[i]
+		waits, err := c.waitsHere(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if waits {
+			const reason = "a document of this version that was submitted here waits for review"
+			c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: v.Name.String(), Version: v.Version.String(), Reason: reason})
+			continue
+		}
 		known, _ := s.known(v.Version)
 		next, err := c.planVersion(ctx, v, known, l)
 		if err != nil {

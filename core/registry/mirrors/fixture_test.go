@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/publish"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -103,17 +104,18 @@ func active(servers ...string) (all []recordsource.Entry) {
 type fixture struct {
 	*mirrors.Operator
 
-	t        *testing.T
-	db       *records.Database
-	servers  *records.Servers
-	mirrored *records.MirroredVersions
-	stored   *records.Mirrors
-	reviews  *reviews.Operator
-	held     *records.Quarantine
-	grants   *records.Grants
-	clock    *clocktest.Manual
-	upstream *upstream
-	audit    *auditLog
+	t         *testing.T
+	db        *records.Database
+	servers   *records.Servers
+	mirrored  *records.MirroredVersions
+	stored    *records.Mirrors
+	reviews   *reviews.Operator
+	publisher *publish.Publisher
+	held      *records.Quarantine
+	grants    *records.Grants
+	clock     *clocktest.Manual
+	upstream  *upstream
+	audit     *auditLog
 }
 
 // auditLog keeps what was recorded.
@@ -158,8 +160,15 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 		Reviews: store, Approver: reviews.Approver{Rules: rules, Reader: fx.servers}, Events: recorder, Recorder: fx.audit,
 		Source: fx.upstream, Clock: fx.clock, Waiter: waiter{}, Entropy: entropy,
 	})
+	ender := reviews.MirrorEnder{
+		Mirrored: fx.mirrored, Reviews: store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: recorder, Recorder: fx.audit,
+	}
+	fx.publisher = publish.New(publish.Config{Review: review, PendingMax: 9}, publish.Ports{
+		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Reviews: store, Rules: rules,
+		Authority: authorities{}, Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
+	})
 	fx.reviews = reviews.NewOperator(reviews.OperatorPorts{
-		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Mirrors: fx.stored, Mirrored: fx.mirrored,
+		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender,
 		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 	})
 	d.Name = "corp"

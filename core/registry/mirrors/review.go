@@ -17,7 +17,8 @@ import (
 // submit submits the document of a version for review. It reports whether a rule approved it; else
 // it returns the ID of the pending review.
 func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineage) (approved bool, id review.ID, err error) {
-	if _, err := c.supersedePending(ctx, v.Name, v.Version); err != nil {
+	own := func(r review.Review) bool { return r.Submitter.Key == c.mirror.Submitter() }
+	if _, err := c.supersedePending(ctx, v.Name, v.Version, own); err != nil {
 		return false, "", err
 	}
 	kind := review.Replacement
@@ -50,22 +51,37 @@ func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineag
 	return false, r.ID, nil
 }
 
+// waitsHere reports whether a document of a version that was submitted here waits for review: it comes
+// before what a mirror has.
+func (c *committer) waitsHere(ctx context.Context, v *candidate) (bool, error) {
+	if !c.needsReview() {
+		return false, nil
+	}
+	waiting, err := c.ports.Reviews.PendingOf(ctx, v.Name, v.Version)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	_, mirrored := mirror.OfSubmitter(waiting.Submitter.Key)
+	return err == nil && !mirrored, err
+}
+
 // supersede ends the pending review of a version that the mirror has submitted. It reports whether
 // there was one.
 func (o *Operator) supersede(ctx context.Context, t mirror.Tracked) (bool, error) {
 	if t.Review == "" {
 		return false, nil
 	}
-	return o.supersedePending(ctx, t.Name, t.Version)
+	return o.supersedePending(ctx, t.Name, t.Version, func(r review.Review) bool { return r.ID == t.Review })
 }
 
-// supersedePending ends the pending review of a version. It reports whether there was one.
-func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version) (bool, error) {
+// supersedePending ends the pending review of a version if it is the mirror's own. It reports whether
+// there was one.
+func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version, own func(review.Review) bool) (bool, error) {
 	waiting, err := o.ports.Reviews.PendingOf(ctx, name, version)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	if err != nil {
+	if err != nil || !own(waiting) {
 		return false, err
 	}
 	return true, reviews.Supersede(ctx, o.ports.Reviews, o.ports.Reader, waiting, o.now())

@@ -131,8 +131,9 @@ func (p *Publisher) checkReserved(serverName string) error {
 
 // checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason (contract
 // C-22), or when a mirror has the server, with its name (contract C-64). The transaction checks this
-// again; it is checked here too, because this error comes before those of the rules.
-func (p *Publisher) checkChangeable(ctx context.Context, t Target) error {
+// again; it is checked here too, because this error comes before those of the rules. wins reports
+// whether the caller wins the name over the mirror; nil if no caller does.
+func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(registry.Name) (bool, error)) error {
 	name, version, err := t.nameAndVersion()
 	if err != nil {
 		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
@@ -148,10 +149,27 @@ func (p *Publisher) checkChangeable(ctx context.Context, t Target) error {
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil
-	case err == nil && latest.Origin != registry.Origin{}:
+	case err != nil || latest.Origin == registry.Origin{}:
+		return err
+	case wins == nil:
 		return latest.Origin.Forbid(name)
 	}
-	return err
+	if won, err := wins(name); won || err != nil {
+		return err
+	}
+	return latest.Origin.Forbid(name)
+}
+
+// winsName reports whether a caller who publishes a server takes its name from a mirror: a person with
+// a grant to publish it that is not over everything (contract C-72).
+func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
+	if c.Publisher != nil {
+		return false, nil
+	}
+	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
+		return g.Action == registry.ActionPublish && !g.Pattern.IsEverything() && g.Pattern.Matches(name)
+	}), err
 }
 
 // joinActions returns the actions joined by "or".

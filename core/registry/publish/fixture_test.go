@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
@@ -72,6 +73,9 @@ func (w *fixture) ports() publish.Ports {
 	return publish.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
 		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
+		Ender: reviews.MirrorEnder{
+			Mirrored: records.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
+		},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -50,6 +51,7 @@ type Ports struct {
 	Reviews      registrystore.Reviews
 	Rules        registrystore.ReviewRules
 	Authority    authority.Authority
+	Ender        reviews.MirrorEnder
 	Events       *events.Recorder
 	Ownership    ownership.Checker
 	Clock        clock.Clock
@@ -108,7 +110,8 @@ const (
 //
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
 // fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden, also
-// for what is in quarantine (contract C-22) or mirrored (contract C-64), fault.Stale when the version was published before and
+// for what is in quarantine (contract C-22) or mirrored, unless the caller wins its name over the mirror
+// (contract C-64, C-72), fault.Stale when the version was published before and
 // the condition does not hold for it, fault.Invalid with code registry.CodeRules, fault.Conflict,
 // fault.Exhausted when too many documents of the caller wait for review. At any point the error may
 // be fault.Unavailable, when a dependency fails.
@@ -137,7 +140,8 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 	if err := p.requirePermission(ctx, act.Caller, draft.Name(), publishPermission()); err != nil {
 		return Outcome{}, err
 	}
-	if err := p.checkChangeable(ctx, Target{draft.Name(), draft.Version()}); err != nil {
+	err = p.checkChangeable(ctx, Target{draft.Name(), draft.Version()}, func(name registry.Name) (bool, error) { return p.winsName(ctx, act.Caller, name) })
+	if err != nil {
 		return Outcome{}, err
 	}
 	if err := p.checkDraftCondition(ctx, r.Condition, draft); err != nil {
@@ -185,7 +189,7 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
 		return Outcome{}, err
 	}
-	if err := p.checkChangeable(ctx, t); err != nil {
+	if err := p.checkChangeable(ctx, t, nil); err != nil {
 		return Outcome{}, err
 	}
 	if err := t.checkSameVersion(draft); err != nil {

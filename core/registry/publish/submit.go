@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviews"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -51,7 +50,12 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 			return err
 		}
 		lineage, now := registry.NewLineage(name, releases, quarantined...), p.ports.Clock.Now()
-		release, kind, refusal := s.decide(lineage, waiting, now)
+		taken, refusal := p.takeOver(ctx, act.Caller, s, lineage)
+		var release registry.Release
+		var kind review.Kind
+		if refusal == nil {
+			release, kind, refusal = s.decide(lineage, waiting, now)
+		}
 		if err := p.checkRefusal(ctx, change{name, version, s.condition}, refusal); err != nil {
 			return err
 		}
@@ -65,11 +69,14 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 		}
 		if r != nil && r.State == review.Pending {
 			outcome.Pending = r.ID
+			if taken != nil {
+				releases = nil
+			}
 			outcome.Release = pendingRelease(releases, release)
 			if err := p.ports.Writer.CheckRemotes(ctx, name, s.document.Remotes()); err != nil {
 				return err
 			}
-		} else if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, &s.document)); err != nil {
+		} else if err := p.ports.Ender.Publish(ctx, lineage, &s.document, taken); err != nil {
 			return err
 		}
 		if err := p.recordEvents(ctx, &outcome, kind, r); err != nil {
@@ -103,6 +110,19 @@ func (p *Publisher) recordSubmission(ctx context.Context, act authority.Act, r *
 		}
 	}
 	return p.ports.Authority.Record(ctx, act)
+}
+
+// takeOver ends what a mirror has of the server, if the caller wins its name by a publication; nil
+// without a mirror.
+func (p *Publisher) takeOver(ctx context.Context, c authority.Caller, s submission, l *registry.Lineage) (*registry.Takeover, error) {
+	if s.replaces || l.Origin() == (registry.Origin{}) {
+		return nil, nil
+	}
+	wins, err := p.winsName(ctx, c, s.document.Name())
+	if err != nil || !wins {
+		return nil, err
+	}
+	return l.TakeOver(s.document.Version(), p.ports.Clock.Now())
 }
 
 // decide changes the lineage as the submission would if it needed no review, and returns the release

@@ -75,13 +75,16 @@ func newFixture(t testing.TB) *fixture {
 	fx.events = events.NewRecorder(events.RecorderPorts{
 		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
 	})
+	ender := reviews.MirrorEnder{
+		Mirrored: records.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
+	}
 	fx.publisher = publish.New(publish.Config{Review: true, PendingMax: 5}, publish.Ports{
 		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
-		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events,
+		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
 	})
 	fx.operator = reviews.NewOperator(reviews.OperatorPorts{
 		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db),
+		Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Ender: ender,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
 	})
 	fx.service = reviews.New(reviews.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})

@@ -37,6 +37,7 @@ type OperatorPorts struct {
 	Quarantine   registrystore.Quarantine
 	Mirrors      registrystore.Mirrors
 	Mirrored     registrystore.MirroredVersions
+	Ender        MirrorEnder
 	Recorder     authority.Recorder
 	Events       *events.Recorder
 	Cursors      *page.Sealer
@@ -175,18 +176,19 @@ func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Revi
 		return o.serveMirrored(ctx, l, r, mirrored{name, doc, d.At})
 	}
 	var release registry.Release
+	var taken *registry.Takeover
 	if r.Kind == review.Replacement {
 		release, err = l.Replace(r.Version, d.At)
 		if fault.Is(err, fault.NotFound) {
 			return nil, fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
 		}
-	} else {
+	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
 		release, err = l.Publish(r.Version, d.At)
 	}
 	if err != nil {
 		return nil, conflictOf(l, err)
 	}
-	return &release, o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, &doc))
+	return &release, o.ports.Ender.Publish(ctx, l, &doc, taken)
 }
 
 // show returns a review with what it is compared with: what is served now, or what was when it was

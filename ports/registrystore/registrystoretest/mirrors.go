@@ -44,6 +44,7 @@ func RunMirrors(t *testing.T, open func(t *testing.T) MirrorStores) {
 		"origins":                        keepsOrigins,
 		"servers become local":           adoptsServers,
 		"servers are deleted":            purgesServers,
+		"servers end":                    endsServers,
 		"servers in one transaction":     savesManyServers,
 		"remote URLs of mirrored ones":   sharesRemoteURLs,
 		"a transaction that fails":       rollsMirrorsBack,

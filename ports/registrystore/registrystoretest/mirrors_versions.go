@@ -271,3 +271,38 @@ func sharesRemoteURLs(t *testing.T, s MirrorStores) {
 	}
 	refuses("a server that shares the URL since its mirror was removed", "com.example/owner", owner)
 }
+
+// endsServers checks that a server that ends is local and not tracked, and that a version of it can be
+// published again in the same transaction.
+func endsServers(t *testing.T, s MirrorStores) {
+	t.Helper()
+	const server = "com.example/x"
+	first, second := mirroredChange(t, server, "1.0.0", 1), mirroredChange(t, server, "2.0.0", 2)
+	first.Release.Latest = false
+	s.save(t, server, first, second)
+	s.save(t, "com.example/y", mirroredChange(t, "com.example/y", "1.0.0", 3))
+	other := tracked(t, "com.example/y", "1.0.0", 3)
+	s.put(t, "corp", tracked(t, server, "1.0.0", 1), tracked(t, server, "2.0.0", 2), other)
+	s.put(t, "else", tracked(t, server, "1.0.0", 1))
+	again := published(latest(release(t, server, "2.0.0", 9)), address)
+	err := s.inServers(t, []string{server}, func(ctx context.Context) error {
+		if err := s.Mirrored.End(ctx, "corp", name(t, server), []registry.Version{version(t, "2.0.0")}); err != nil {
+			return err
+		}
+		return s.Writer.Save(ctx, []registrystore.Change{state(status(first.Release, registry.StatusDeleted, "ended", 8)), again})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantPage(t, "corp", "", 10, other)
+	s.wantPage(t, "else", "", 10, tracked(t, server, "1.0.0", 1))
+	list, err := s.Reader.List(t.Context(), registrystore.Query{Limit: 10, Deleted: true})
+	if err != nil || len(list.Records) != 3 {
+		t.Fatalf("List = %+v, %v", list, err)
+	}
+	ended, now := list.Records[0], list.Records[1]
+	if ended.Origin != (registry.Origin{}) || ended.Status != registry.StatusDeleted || now.Origin != (registry.Origin{}) ||
+		!now.PublishedAt.Equal(again.Release.PublishedAt) || list.Records[2].Origin.Mirror != "corp" {
+		t.Errorf("after End: %+v", list.Records)
+	}
+}

@@ -24,6 +24,8 @@ func TestMirrors(t *testing.T) {
 		{"writes here", checkLocked},
 		{"quarantine", checkQuarantine},
 		{"local servers", checkShadowed},
+		{"names of this registry", checkNames},
+		{"publications that win", checkTakeover},
 		{"hostile registries", checkHostile},
 		{"lists that shrink", checkShrink},
 		{"updated_since", checkSince},
@@ -35,7 +37,7 @@ func TestMirrors(t *testing.T) {
 		{"bad input", checkBadInput},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := openSite(t, e)
+		s := openSite(t, e, reservedNames)
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) { c.check(t, s) })
 		}

@@ -78,6 +78,7 @@ type mirrorState struct {
 	LastSuccess, FailingSince *string
 	Reason                    string
 	Servers                   int
+	Refused                   map[string]int
 }
 
 // state returns a mirror as the command lists it.
