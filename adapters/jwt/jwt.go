@@ -95,6 +95,7 @@ func (i *Issuer) watchKeys(ctx context.Context, log *logrus.Entry) {
 // accessClaims contains the claims of a token.
 type accessClaims struct {
 	jwt.RegisteredClaims
+	ClientID  string `json:"client_id,omitempty"`
 	SessionID string `json:"sid,omitempty"`
 	// The claims of a publisher.
 	Method      string            `json:"auth_method,omitempty"`
@@ -115,6 +116,7 @@ func (i *Issuer) newClaims(c secrets.TokenClaims) accessClaims {
 			Issuer: i.config.Issuer, Audience: jwt.ClaimStrings{i.config.Audience}, Subject: string(c.UserID), ID: c.ID,
 			IssuedAt: jwt.NewNumericDate(c.IssuedAt), ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
 		},
+		ClientID:  i.config.Issuer, // every token is issued to a caller of the service's own API
 		SessionID: string(c.SessionID),
 	}
 	if p := c.Publisher; p != nil {

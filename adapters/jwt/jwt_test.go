@@ -87,7 +87,7 @@ func TestTokenForm(t *testing.T) {
 	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.currentSigner().id) {
 		t.Errorf("the header of the token is %v", header)
 	}
-	for _, name := range []string{"iss", "aud", "sub", "iat", "exp", "jti", "sid"} {
+	for _, name := range []string{"iss", "aud", "sub", "iat", "exp", "jti", "sid", "client_id"} {
 		if claims[name] == nil {
 			t.Errorf("claim %s is missing in %v", name, claims)
 		}

@@ -115,6 +115,9 @@ func (*API) Name() string { return "registry" }
 
 // Owns implements rest.Part.
 func (a *API) Owns(path string) bool {
+	if strings.HasPrefix(path, "//") {
+		path = cleanSlashes(path)
+	}
 	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath)
 }
 
@@ -140,7 +143,8 @@ func (a *API) MaxBody(method, path string) int {
 }
 
 // WriteFault writes {"error": message}. A document that breaks a rule is 422 instead of 400. While
-// writes are off, a write is 501 even if its body is too large to be read (contract R-6).
+// writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of a
+// path with slashes too many is 308 instead of 404 (contract R-63).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -148,6 +152,9 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	}
 	message := f.Message
 	switch status := c.Response().StatusCode(); {
+	case status == http.StatusNotFound && (c.Method() == http.MethodGet || c.Method() == http.MethodHead) && a.leadsToClean(c):
+		c.Status(http.StatusPermanentRedirect)
+		message = "this path has slashes too many"
 	case f.Kind == fault.Invalid && f.Code == registry.CodeRules:
 		c.Status(http.StatusUnprocessableEntity)
 	case status == http.StatusRequestEntityTooLarge && isSwitchable(c) && a.writer.WritesOff():
@@ -155,6 +162,32 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		message = "writing is switched off on this registry"
 	}
 	return c.JSON(map[string]string{"error": message})
+}
+
+// leadsToClean sets Location if the path without slashes too many is one for servers, of the registry
+// or of a view. Clients join a base URL that ends in a slash, and others end every path with one.
+func (a *API) leadsToClean(c *fiber.Ctx) bool {
+	clean := cleanSlashes(c.Path())
+	isServers := false
+	for _, prefix := range prefixes() {
+		isServers = isServers || strings.Contains(clean, prefix+serversPath)
+	}
+	if clean == c.Path() || !a.Owns(clean) || !isServers {
+		return false
+	}
+	if query := c.Request().URI().QueryString(); len(query) > 0 {
+		clean += "?" + string(query)
+	}
+	c.Set(fiber.HeaderLocation, clean)
+	return true
+}
+
+// cleanSlashes returns a path without empty segments.
+func cleanSlashes(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return strings.TrimSuffix(path, "/")
 }
 
 // isSwitchable reports whether the request is a write that a registry may switch off.

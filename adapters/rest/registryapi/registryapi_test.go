@@ -328,6 +328,47 @@ func TestPathsThatAreNotText(t *testing.T) {
 	call(t, "GET", url+"/v0.1/servers/com.example/server/versions", "").expect(t, 404, `{"error":"no such path"}`)
 }
 
+// TestSlashes expects reads of paths with slashes too many to lead to the clean path on this host, and
+// nothing else to be redirected.
+func TestSlashes(t *testing.T) {
+	s := &registryStub{}
+	url := serve(t, registryapi.Config{}, s, s)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]string{
+		"//v0.1/servers":                 "/v0.1/servers",
+		"///v0/servers?limit=3&a=//":     "/v0/servers?limit=3&a=//",
+		"/v0.1/servers/":                 "/v0.1/servers",
+		"/v0.1//servers/a%2Fb/versions/": "/v0.1/servers/a%2Fb/versions",
+		"//registries/x//v0.1/servers":   "/registries/x/v0.1/servers",
+		"//evil.example/v0.1/servers":    "",
+		"/v0.1/":                         "",
+		"/v0.1/nothing":                  "",
+		"//":                             "",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			r, err := http.NewRequestWithContext(t.Context(), method, url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = got.Body.Close()
+			location, status := want, http.StatusPermanentRedirect
+			if method == http.MethodPost {
+				location = ""
+			}
+			if location == "" {
+				status = http.StatusNotFound
+			}
+			if got.Header.Get("Location") != location || got.StatusCode != status {
+				t.Errorf("%s %s: %d to %q, want %d to %q", method, path, got.StatusCode, got.Header.Get("Location"), status, location)
+			}
+		}
+	}
+}
+
 func TestCORS(t *testing.T) {
 	s := &registryStub{err: fault.New(fault.NotFound, "server not found")}
 	url := serve(t, registryapi.Config{}, s, s)
