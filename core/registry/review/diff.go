@@ -2,6 +2,7 @@ package review
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -18,8 +19,86 @@ type Difference struct {
 	After  any    // likewise
 }
 
-// Diff returns the differences between two JSON documents, ordered by path. It compares the values
-// of objects by name and those of arrays by position. Without a document before, there are none. It
+// Meta is the property of a document with data for programs, which comes last: a publisher can fill it
+// with anything.
+const Meta = "_meta"
+
+// dangers are the properties of a document from which code comes, to which data goes, or which open a
+// page, the most dangerous first.
+var dangers = []string{"remotes", "packages", "repository", "websiteUrl", "icons", "$schema"}
+
+// compareDanger orders two properties of a document by what a change of them can do: the dangerous
+// ones, then others by name, then Meta.
+func compareDanger(a, b string) int {
+	return cmp.Or(cmp.Compare(dangerOf(a), dangerOf(b)), cmp.Compare(a, b))
+}
+
+func dangerOf(name string) int {
+	i := slices.Index(dangers, name)
+	switch {
+	case name == Meta:
+		return len(dangers) + 1
+	case i < 0:
+		return len(dangers)
+	}
+	return i
+}
+
+// IsMeta reports whether the difference is in Meta.
+func (d Difference) IsMeta() bool {
+	return d.Path == "/"+Meta || strings.HasPrefix(d.Path, "/"+Meta+"/")
+}
+
+// Ordered returns the JSON text of a document with its properties in the order of their danger, without
+// Meta, and that of Meta; nil if there is none. It returns fault.Invalid for a text that is not a JSON
+// object.
+func Ordered(document []byte) (main, meta []byte, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return nil, nil, fault.Wrap(fault.Invalid, "the document is not a JSON object", err)
+	}
+	type property struct {
+		name  string
+		value json.RawMessage
+	}
+	var all []property
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, nil, fault.Wrap(fault.Invalid, "the document is not JSON", err)
+		}
+		p := property{}
+		p.name, _ = name.(string) // the name of a property is always a text
+		if err := decoder.Decode(&p.value); err != nil {
+			return nil, nil, fault.Wrap(fault.Invalid, "the document is not JSON", err)
+		}
+		all = append(all, p)
+	}
+	if _, err := decoder.Token(); err != nil { // the end of the object
+		return nil, nil, fault.Wrap(fault.Invalid, "the document is not JSON", err)
+	}
+	slices.SortStableFunc(all, func(a, b property) int { return compareDanger(a.name, b.name) })
+	main = []byte("{")
+	for _, p := range all {
+		if p.name == Meta && meta == nil {
+			meta = p.value
+			continue
+		}
+		if len(main) > 1 {
+			main = append(main, ',')
+		}
+		name, err := json.Marshal(p.name)
+		if err != nil {
+			return nil, nil, fault.Wrap(fault.Invalid, "the document is not JSON", err)
+		}
+		main = append(append(append(main, name...), ':'), p.value...)
+	}
+	return append(main, '}'), meta, nil
+}
+
+// Diff returns the differences between two JSON documents: of properties in the order of their danger,
+// those of Meta last, and then by path. It compares the values of objects by name and those of arrays
+// by position. Without a document before, there are none. It
 // returns fault.Invalid if one is not JSON.
 func Diff(before, after []byte) ([]Difference, error) {
 	if before == nil {
@@ -75,7 +154,11 @@ func appendMemberDifferences(list []Difference, path string, before, after map[s
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	if path == "" {
+		slices.SortFunc(names, compareDanger)
+	} else {
+		slices.Sort(names)
+	}
 	for _, name := range names {
 		list = appendDifferences(list, path+"/"+pointerEscaper.Replace(name), before[name], after[name])
 	}

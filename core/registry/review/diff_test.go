@@ -13,6 +13,45 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
+// changes returns the differences at paths from 1 to 2.
+func changes(paths ...string) (all []review.Difference) {
+	for _, p := range paths {
+		d := review.Difference{Path: p, Before: json.Number("1"), After: json.Number("2")}
+		if p == "/version" {
+			d.Before, d.After = "1", "2"
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// TestOrdered checks the order in which a document is shown.
+func TestOrdered(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string][2]string{
+		`{}`: {`{}`, ``},
+		`{"_meta":{"x":1.0},"name":"a/b","$schema":"s","version":"1","packages":[{"z":1,"a":2}],"é<":null,"remotes":[]}`: {
+			`{"remotes":[],"packages":[{"z":1,"a":2}],"$schema":"s","name":"a/b","version":"1","é\u003c":null}`, `{"x":1.0}`},
+		`{"a":1,"a":2}`:         {`{"a":1,"a":2}`, ``},
+		`{"_meta":1,"_meta":2}`: {`{"_meta":2}`, `1`}, // nothing is left out
+	} {
+		main, meta, err := review.Ordered([]byte(document))
+		if err != nil || string(main) != want[0] || string(meta) != want[1] {
+			t.Errorf("Ordered(%s) = %s, %s, %v, want %s", document, main, meta, err, want)
+		}
+	}
+	for _, bad := range []string{``, `[]`, `{`, `{"a":`, `null`} {
+		if _, _, err := review.Ordered([]byte(bad)); !fault.Is(err, fault.Invalid) {
+			t.Errorf("Ordered(%q) = %v, want fault.Invalid", bad, err)
+		}
+	}
+	for path, want := range map[string]bool{"/_meta": true, "/_meta/x": true, "/_metax": false, "/packages/0/_meta": false, "": false} {
+		if (review.Difference{Path: path}).IsMeta() != want {
+			t.Errorf("%q is in _meta: %v", path, !want)
+		}
+	}
+}
+
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -21,6 +60,9 @@ func TestDiff(t *testing.T) {
 	}{
 		{`{"a":1}`, `{"a":1}`, nil},
 		{`{"a":1.0}`, `{"a":1}`, []review.Difference{{"/a", json.Number("1.0"), json.Number("1")}}},
+		{`{"version":"1","_meta":{"a":1},"A":1,"packages":[1],"repository":1,"icons":1,"websiteUrl":1,"~":1,"remotes":[1]}`,
+			`{"_meta":{"a":2},"A":2,"packages":[2],"repository":2,"icons":2,"version":"2","websiteUrl":2,"~":2,"remotes":[2]}`, changes(
+				"/remotes/0", "/packages/0", "/repository", "/websiteUrl", "/icons", "/A", "/version", "/~0", "/_meta/a")},
 		{`{"version":"1","b":true}`, `{"b":true,"version":"2"}`, []review.Difference{{"/version", "1", "2"}}},
 		{`{"a":1}`, `{"b":1}`, []review.Difference{{"/a", json.Number("1"), nil}, {"/b", nil, json.Number("1")}}},
 		{`{"a/b":{"~":1}}`, `{"a/b":{"~":2}}`, []review.Difference{{"/a~1b/~0", json.Number("1"), json.Number("2")}}},

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
@@ -62,6 +64,66 @@ func TestReview(t *testing.T) {
 		b.wantText("com.example/weather 1.0.0")
 		b.open("/console/reviews?state=nonsense", http.StatusBadRequest)
 		b.open("/console/reviews/00000000-0000-4000-8000-000000000000", http.StatusNotFound)
+	})
+}
+
+// TestReviewShowsDanger checks that what a publisher puts into _meta hides no other change, and that a
+// document that does not fit on the page cannot be approved there.
+func TestReviewShowsDanger(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+		bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
+		submit := func(name, version, argument string, arguments, meta int) {
+			doc := fixture.NewServerDocument(name, version)
+			values := make(map[string]any, meta)
+			for i := range meta {
+				values[fmt.Sprintf("k%d", i)] = version
+			}
+			list := make([]any, arguments)
+			for i := range list {
+				list[i] = map[string]any{"type": "positional", "value": argument}
+			}
+			doc["_meta"] = map[string]any{"io.modelcontextprotocol.registry/publisher-provided": values}
+			doc["packages"] = []any{map[string]any{
+				"registryType": "npm", "identifier": "good-pkg", "version": version, "transport": map[string]any{"type": "stdio"}, "runtimeArguments": list,
+			}}
+			ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+		}
+		b := newBrowser(t, s)
+		b.signIn(bea)
+		b.open("/console/step-up", http.StatusOK)
+		b.verify(e, bea, http.StatusOK)
+		openReview := func() {
+			b.open("/console/reviews", http.StatusOK)
+			b.follow("com.example/weather", http.StatusOK)
+		}
+		submit("com.example/weather", "1.0.0", "serve", 1, 250)
+		openReview()
+		b.press("Approve", http.StatusOK)
+		submit("com.example/weather", "1.0.1", "evil-pkg", 1, 250)
+		openReview()
+		text := b.text()
+		for _, shown := range []string{"/packages/0/runtimeArguments/0/value", `"evil-pkg"`} {
+			if at := strings.Index(text, shown); at < 0 || at > strings.Index(text, "/_meta/") {
+				t.Errorf("%s does not come before the changes in _meta", shown)
+			}
+		}
+		if strings.Count(text, "/_meta/") != 100 || strings.Index(text, "Show _meta") < strings.LastIndex(text, `"evil-pkg"`) {
+			t.Errorf("the page has %d changes in _meta, or the document not in its order", strings.Count(text, "/_meta/"))
+		}
+		b.press("Approve", http.StatusOK)
+		submit("com.example/weather", "1.1.0", "a", 2_000, 0)
+		openReview()
+		b.press("Approve", http.StatusOK) // the whole of a long document is on the page
+		submit("com.example/weather", "1.1.1", "b", 16_000, 0)
+		openReview()
+		b.wantText("it cannot be approved here")
+		if body := b.page.body; strings.Contains(body, ">Approve<") || !strings.Contains(body, ">Reject<") {
+			t.Error("a document that is not on the page can be approved")
+		}
+		b.press("Reject", http.StatusOK, "comment", "Too long.")
 	})
 }
 

@@ -164,10 +164,13 @@ type reviewView struct {
 
 	State, Class, Kind string
 	By, Decider        string
-	Document           site.Excerpt
-	Whole              string // the address of the whole document
+	Document           site.Excerpt // without Meta
+	Meta               site.Excerpt // empty without one
+	Whole              string       // the address of the whole document
 	Differences        []differenceView
-	Cut                bool // there are more differences, or longer ones
+	MetaDifferences    []differenceView
+	MetaCut            bool // there are more of these, or longer ones
+	LeftOut            bool // something outside Meta is not on the page, so that nobody approves it here
 	Checks             []checkView
 	Action             string
 	Open               bool // it waits for a decision
@@ -199,7 +202,10 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	view := newReviewView(shown)
+	view, err := newReviewView(shown)
+	if err != nil {
+		return err
+	}
 	view.Own, view.Comment = shown.IsOwn(registry.Holder(v.Session.UserID)), v.Form.Get("comment")
 	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
 		return err
@@ -210,37 +216,62 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
 }
 
-func newReviewView(shown review.Shown) reviewView {
+func newReviewView(shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
 	view := reviewView{
 		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
-		Document: site.IndentJSON(shown.Document), Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
+		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
+	}
+	document, meta, err := review.Ordered(shown.Document)
+	if err != nil {
+		return reviewView{}, err
+	}
+	view.Document = site.IndentLongJSON(document, maxShown)
+	view.LeftOut = view.Document.Cut
+	if meta != nil {
+		view.Meta = site.IndentJSON(meta)
 	}
 	view.addDifferences(shown.Diff)
 	for _, c := range shown.Checks {
 		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
 	}
-	return view
+	return view, nil
 }
 
-// The bounds of the differences on a page.
 const (
-	maxDifferences    = 100
-	maxDifference     = 2 << 10 // bytes of a value
-	maxAllDifferences = 32 << 10
+	// maxShown bounds the document on a page, and the differences, without review.Meta. Only a document
+	// that is made to be unreadable has more: it cannot be approved on the page.
+	maxShown = 2 << 20
+	// markup is about the size of the HTML of a difference.
+	markup = 200
+
+	// The bounds of the differences in review.Meta, which a publisher fills with anything.
+	maxMetaDifferences    = 100
+	maxMetaDifference     = 2 << 10 // bytes of a value
+	maxAllMetaDifferences = 32 << 10
 )
 
-// addDifferences adds the differences, as far as they fit on a page.
+// addDifferences adds the differences: those in review.Meta as far as they fit, all others whole.
 func (view *reviewView) addDifferences(all []review.Difference) {
-	size := 0
-	for i, d := range all {
-		before, after := site.NewExcerpt(value(d.Before), maxDifference), site.NewExcerpt(value(d.After), maxDifference)
-		if size += len(d.Path) + len(before.Text) + len(after.Text); i == maxDifferences || size > maxAllDifferences {
-			view.Cut = true
-			return
+	size, metaSize := 0, 0
+	for _, d := range all {
+		before, after := value(d.Before), value(d.After)
+		if !d.IsMeta() {
+			if size += len(d.Path) + len(before) + len(after) + markup; size > maxShown {
+				view.LeftOut = true
+				continue
+			}
+			view.Differences = append(view.Differences, differenceView{d.Path, before, after})
+			continue
 		}
-		view.Cut = view.Cut || before.Cut || after.Cut
-		view.Differences = append(view.Differences, differenceView{d.Path, before.Text, after.Text})
+		first, second := site.NewExcerpt(before, maxMetaDifference), site.NewExcerpt(after, maxMetaDifference)
+		metaSize += len(d.Path) + len(first.Text) + len(second.Text)
+		if len(view.MetaDifferences) == maxMetaDifferences || metaSize > maxAllMetaDifferences {
+			view.MetaCut = true
+			continue
+		}
+		view.MetaCut = view.MetaCut || first.Cut || second.Cut
+		view.MetaDifferences = append(view.MetaDifferences, differenceView{d.Path, first.Text, second.Text})
 	}
 }
 

@@ -29,13 +29,16 @@ func NewExcerpt(text string, max int) Excerpt {
 const MaxJSON = 20 << 10
 
 // IndentJSON returns a JSON text as people read it, at most MaxJSON bytes of it.
-func IndentJSON(text []byte) Excerpt {
+func IndentJSON(text []byte) Excerpt { return IndentLongJSON(text, MaxJSON) }
+
+// IndentLongJSON returns a JSON text as people read it, at most max bytes of it.
+func IndentLongJSON(text []byte, max int) Excerpt {
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
 		b.Reset()
 		b.Write(text)
 	}
-	e := NewExcerpt(b.String(), MaxJSON)
+	e := NewExcerpt(b.String(), max)
 	e.Text = EscapeDirections(e.Text)
 	return e
 }
