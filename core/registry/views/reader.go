@@ -108,15 +108,24 @@ func (r *Reader) readLatest(ctx context.Context, latest registry.Release, delete
 
 // listShown returns a page of the versions that are shown, with the latest flag that they have
 // among them. Of the versions updated since a time, few are not the latest, so that a page of the
-// latest ones has fewer records than the limit, but is not empty as a rule.
+// latest ones has fewer records than the limit, but is not empty as a rule. With deleted versions,
+// they also have the hidden ones, as deleted: a reader that follows updates drops them then.
 func (r *Reader) listShown(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	latestOnly := q.LatestOnly
-	q.LatestOnly, q.WithoutDeprecated = false, true
+	q.LatestOnly, q.WithoutDeprecated = false, q.UpdatedSince.IsZero() || !q.Deleted
 	p, err := r.servers.List(ctx, q)
 	if err != nil {
 		return registrystore.Page{}, err
 	}
-	if err := r.flagLatest(ctx, releasesOf(p.Records)); err != nil {
+	shown := make([]*registry.Release, 0, len(p.Records))
+	for i := range p.Records {
+		if release := &p.Records[i].Release; r.view.Hides(release.Status) {
+			release.Status, release.Latest = registry.StatusDeleted, false
+		} else {
+			shown = append(shown, release)
+		}
+	}
+	if err := r.flagLatest(ctx, shown); err != nil {
 		return registrystore.Page{}, err
 	}
 	if latestOnly {

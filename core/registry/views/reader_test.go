@@ -92,6 +92,22 @@ func shownIn(v view.View, all []registry.Release) []registry.Release {
 	return shown
 }
 
+// withHidden returns the releases that a view shows and those that it hides, which have the status
+// deleted.
+func withHidden(v view.View, all, shown []registry.Release) []registry.Release {
+	listed := slices.Clone(shown)
+	for _, r := range all {
+		if v.Includes(r.Name) && v.Hides(r.Status) {
+			r.Status, r.Latest = registry.StatusDeleted, false
+			listed = append(listed, r)
+		}
+	}
+	slices.SortFunc(listed, func(a, b registry.Release) int {
+		return strings.Compare(a.Name.String()+" "+a.Version.String(), b.Name.String()+" "+b.Version.String())
+	})
+	return listed
+}
+
 func drawView(rt *rapid.T) view.View {
 	pattern := rapid.SampledFrom([]string{"*", "com.a/*", "com.b/*", "com.a/a", "com.b/b", "com.a/b"})
 	v, err := view.New(view.Draft{
@@ -126,8 +142,12 @@ func TestLists(t *testing.T) {
 		if rapid.Bool().Draw(rt, "since") {
 			q.UpdatedSince = epoch.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "minutes")) * time.Minute)
 		}
+		listed := shownIn(v, all)
+		if q.Deleted && !q.UpdatedSince.IsZero() {
+			listed = withHidden(v, all, listed)
+		}
 		var want []registry.Release
-		for _, r := range shownIn(v, all) {
+		for _, r := range listed {
 			if (!q.LatestOnly || r.Latest) && (q.Deleted || r.Status != registry.StatusDeleted) && strings.Contains(r.Name.String(), q.Search) && r.UpdatedAt.After(q.UpdatedSince) {
 				want = append(want, r)
 			}
