@@ -49,7 +49,7 @@ var operatorSet = wire.NewSet(
 	learn.New, wire.Struct(new(learn.Ports), "*"),
 	grants.New, wire.Struct(new(grants.Ports), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.New, policySet, operatorReviewSet, quarantineSet,
+	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet,
 	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"),
 	mirrorsSet, events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
@@ -70,7 +70,7 @@ type Operator struct {
 	Reviews       *reviews.Operator
 	Quarantine    *quarantine.Operator
 	Transfer      *transfer.Mover
-	AllowLists    *allowlist.Lists
+	AllowLists    *allowlist.Source
 	Views         *views.Operator
 	Webhooks      *events.Operator
 	Mirrors       *mirrors.Operator

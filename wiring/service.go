@@ -151,7 +151,7 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.New,
+	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.NewSource,
 	wire.Struct(new(registryapi.GatedViews), "*"), views.NewGate, wire.Struct(new(views.GatePorts), "*"),
 	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,

@@ -616,11 +616,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	gate := views.NewGate(gatePorts)
 	browser := browse.New(servers, sealer)
-	lists := allowlist.New(servers)
+	source := allowlist.NewSource(servers)
 	gatedViews := registryapi.GatedViews{
 		Gate:    gate,
 		Browser: browser,
-		All:     lists,
+		All:     source,
 	}
 	readcachePorts := readcache.Ports{
 		Changes: changes,
@@ -1389,7 +1389,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 	}
 	mover := transfer.New(transferPorts)
-	lists := allowlist.New(servers)
+	source := allowlist.NewSource(servers)
 	registryrecordsViews := registryrecords.NewViews(db, servers)
 	viewsOperatorPorts := views.OperatorPorts{
 		Transactions: runner,
@@ -1458,7 +1458,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Reviews:       reviewsOperator,
 		Quarantine:    quarantineOperator,
 		Transfer:      mover,
-		AllowLists:    lists,
+		AllowLists:    source,
 		Views:         viewsOperator,
 		Webhooks:      eventsOperator,
 		Mirrors:       mirrorsOperator,

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,24 +46,30 @@ func newAllowList(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := op.AllowLists.In(v).Compile(c.Context(), f)
-			if err != nil {
-				return err
-			}
-			text, err := allowlistjson.Encode(list)
-			if err != nil {
-				return err
-			}
-			for _, s := range list.Skipped {
-				if _, err := fmt.Fprintf(p.stderr, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason); err != nil {
-					return fmt.Errorf("write to standard error: %w", err)
-				}
-			}
-			if _, err := p.stdout.Write(text); err != nil {
-				return fmt.Errorf("write to standard output: %w", err)
-			}
-			return nil
+			return writeAllowList(c.Context(), p, op.AllowLists.In(v), f)
 		})
 	}
 	return c
+}
+
+// writeAllowList writes a list to standard output, and what it does not have to standard error.
+func writeAllowList(ctx context.Context, p process, servers *allowlist.Source, f allowlist.Format) error {
+	encoder := allowlistjson.NewEncoder()
+	var skipped []allowlist.Skipped
+	list, err := servers.Compile(ctx, allowlist.Output{
+		Define: encoder.Define,
+		Skip:   func(_ allowlist.Format, s allowlist.Skipped) { skipped = append(skipped, s.Clone()) },
+	}, f)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(skipped, func(a, b allowlist.Skipped) int {
+		return cmp.Or(strings.Compare(a.Name.String(), b.Name.String()), strings.Compare(a.Version.String(), b.Version.String()))
+	})
+	for _, s := range skipped {
+		if _, err := fmt.Fprintf(p.stderr, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason); err != nil {
+			return fmt.Errorf("write to standard error: %w", err)
+		}
+	}
+	return encoder.Encode(p.stdout, list, f)
 }

@@ -41,6 +41,9 @@ func (n Name) Namespace() string {
 	return namespace
 }
 
+// Clone returns the name in memory of its own. A record may share the memory of many others.
+func (n Name) Clone() Name { return Name{strings.Clone(n.value)} }
+
 // Version is the version string of a server, valid by contract. ParseVersion makes
 // one; the zero value is not a valid version.
 type Version struct{ value string }
@@ -56,6 +59,9 @@ func ParseVersion(s string) (Version, error) {
 
 // String returns the version as it was given.
 func (v Version) String() string { return v.value }
+
+// Clone returns the version in memory of its own, like Name.Clone.
+func (v Version) Clone() Version { return Version{strings.Clone(v.value)} }
 
 // nameProblem is the rule of server names (contract R-40).
 func nameProblem(s string) *problem {

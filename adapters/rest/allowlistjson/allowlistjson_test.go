@@ -71,22 +71,29 @@ func fixture(t *testing.T) (listed, deleted []registry.Record) {
 // encode compiles and encodes a list, followed by what it skips.
 func encode(t *testing.T, f allowlist.Format, listed, deleted []registry.Record) []byte {
 	t.Helper()
-	c := allowlist.NewCompiler(f)
+	var skipped []string
+	encoder := allowlistjson.NewEncoder()
+	c := allowlist.NewCompiler(allowlist.Output{Define: encoder.Define, Skip: func(_ allowlist.Format, s allowlist.Skipped) {
+		skipped = append(skipped, fmt.Sprintf("not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason))
+	}}, f)
+	slices.SortFunc(listed, func(a, b registry.Record) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	for _, r := range listed {
-		c.Allow(r)
+		if err := c.Allow(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, r := range deleted {
 		c.Deny(r)
 	}
-	list := c.Compile()
-	text, err := allowlistjson.Encode(list)
-	if err != nil {
+	var text bytes.Buffer
+	if err := encoder.Encode(&text, c.Compile(), f); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range list.Skipped {
-		text = fmt.Appendf(text, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason)
+	if !json.Valid(text.Bytes()) {
+		t.Errorf("%s is not JSON: %s", f, text.Bytes())
 	}
-	return text
+	slices.Sort(skipped)
+	return append(text.Bytes(), strings.Join(skipped, "")...)
 }
 
 // TestGoldenLists compares the list of each format, and what it cannot express, with a file.

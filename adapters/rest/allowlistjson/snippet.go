@@ -84,10 +84,10 @@ func InstallLink(s allowlist.Snippet) (string, error) {
 	d := s.Definition
 	switch s.Client {
 	case allowlist.ClientVSCode:
-		config, err := encodeIndented(vscodeLink{d.Name, newInputs(s.Inputs), newClientServer(d, true)}, "")
+		config, err := encodeIndented(vscodeLink{d.Name, newInputs(s.Inputs), newClientServer(d, true)}, "", "")
 		return "vscode:mcp/install?" + escapeComponent(bytes.TrimSpace(config)), err
 	case allowlist.ClientCursor:
-		config, err := encodeIndented(newClientServer(d, false), "")
+		config, err := encodeIndented(newClientServer(d, false), "", "")
 		coded := base64.StdEncoding.EncodeToString(bytes.TrimSpace(config))
 		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + escapeComponent([]byte(d.Name)) + "&config=" + escapeComponent([]byte(coded)), err
 	}

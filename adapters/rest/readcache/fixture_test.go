@@ -3,6 +3,7 @@ package readcache_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,8 @@ type store struct {
 	failure   error
 	frozen    bool // no call is answered
 	large     bool // answers cannot be kept
+	slow      bool // the answers of a group are not made until their context ends
+	ended     int  // how often that was
 	checks    int
 	reads     map[string]int // by key
 	during    func()         // called while an answer is made
@@ -123,7 +126,32 @@ func (s *store) read(_ context.Context, key string) (answer, error) {
 	return answer{Body: responsebody.NewShared("text/plain", []byte(`"`+key+`" `+strconv.FormatInt(n, 10)))}, nil
 }
 
-// start returns a cache of a store. Keys that begin with u are usual.
+// readGroup makes the answers for two keys of a group. It ends with its context while the store is
+// frozen.
+func (s *store) readGroup(ctx context.Context, group string) (map[string]answer, error) {
+	s.mu.Lock()
+	frozen := s.slow
+	s.mu.Unlock()
+	if frozen {
+		<-ctx.Done()
+		s.set(func(s *store) { s.ended++ })
+		return nil, ctx.Err()
+	}
+	answers := map[string]answer{}
+	if _, err := s.read(ctx, group); err != nil {
+		return nil, err
+	}
+	for _, member := range []string{"/a", "/b"} {
+		a, err := s.read(ctx, group+member)
+		if err != nil {
+			return nil, err
+		}
+		answers[group+member] = a
+	}
+	return answers, nil
+}
+
+// start returns a cache of a store. Keys that begin with u are usual; g/a and g/b are of the group g.
 func start(t testing.TB, c readcache.Config, at clock.Clock) (*store, *cache) {
 	t.Helper()
 	s := &store{reads: map[string]int{}}
@@ -131,7 +159,11 @@ func start(t testing.TB, c readcache.Config, at clock.Clock) (*store, *cache) {
 		Clone: func(key string) string { return key },
 		Size:  func(key string) int { return len(key) },
 		Usual: func(key string) bool { return key[0] == 'u' },
-	}, s.read, readcache.Ports{Changes: s, Clock: at})
+		Group: func(key string) (string, bool) {
+			group, _, grouped := strings.Cut(key, "/")
+			return group, grouped && group[0] == 'g'
+		},
+	}, readcache.Sources[string, *int]{Answer: s.read, Group: s.readGroup}, readcache.Ports{Changes: s, Clock: at})
 	t.Cleanup(end)
 	return s, made
 }

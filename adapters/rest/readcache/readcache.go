@@ -42,6 +42,17 @@ type Keys[K comparable] struct {
 	Clone func(K) K        // a copy that shares no memory with the request
 	Size  func(K) int      // memory in bytes
 	Usual func(key K) bool // many clients read it, so it is renewed before the next one does
+	// Group returns the group of a key whose answer is made together with others of the group, and
+	// false for other keys. Such an answer does not name the servers that it depends on.
+	Group func(K) (K, bool)
+}
+
+// Sources make answers.
+type Sources[K comparable, R any] struct {
+	Answer Source[K, R]
+	// Group makes the answers of a group, all of which have bodies. One call is in progress at a time.
+	// Its context ends when nobody waits for an answer any more.
+	Group func(ctx context.Context, group K) (map[K]Answer[R], error)
 }
 
 // Ports are the dependencies of a Cache. All are required.
@@ -55,6 +66,7 @@ type Cache[K comparable, R any] struct {
 	config  Config
 	keys    Keys[K]
 	source  Source[K, R]
+	groups  *groups[K, R]
 	changes registrystore.Changes
 	clock   clock.Clock
 	entries *otter.Cache[K, *entry] // nil if nothing is kept
@@ -82,13 +94,14 @@ type entry struct {
 }
 
 // New returns a cache, and a function that ends its goroutine.
-func New[K comparable, R any](c Config, keys Keys[K], source Source[K, R], p Ports) (*Cache[K, R], func()) {
+func New[K comparable, R any](c Config, keys Keys[K], sources Sources[K, R], p Ports) (*Cache[K, R], func()) {
 	cache := &Cache[K, R]{
-		config: c, keys: keys, source: source, changes: p.Changes, clock: p.Clock,
+		config: c, keys: keys, source: sources.Answer, changes: p.Changes, clock: p.Clock,
 		metrics: newMetrics(), flights: map[K]*flight[R]{}, usual: map[K]struct{}{},
 	}
+	cache.groups = cache.newGroups(sources.Group)
 	if c.Bytes == 0 {
-		return cache, func() {}
+		return cache, cache.groups.end
 	}
 	cache.entries = otter.Must(&otter.Options[K, *entry]{
 		MaximumWeight: uint64(c.Bytes),                                                                          //nolint:gosec // Validate has checked it
@@ -99,6 +112,7 @@ func New[K comparable, R any](c Config, keys Keys[K], source Source[K, R], p Por
 	renewing.Go(func() { cache.renewUntil(ctx) })
 	return cache, func() {
 		end()
+		cache.groups.end()
 		renewing.Wait()
 		cache.entries.StopAllGoroutines()
 	}
@@ -120,7 +134,11 @@ func (c *Cache[K, R]) weigh(key K, e *entry) int {
 // While the database is away, it returns a kept answer that may be outdated, or fault.Unavailable.
 // Other errors are those of the source.
 func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
+	group, grouped := c.keys.Group(key)
 	if c.entries == nil {
+		if grouped {
+			return c.groups.get(ctx, c.keys.Clone(group), c.keys.Clone(key), nil)
+		}
 		return c.source(ctx, c.keys.Clone(key))
 	}
 	s, err := c.currentState(ctx)
@@ -133,8 +151,13 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 		return Answer[R]{Body: e.body}, e.missing
 	}
 	c.metrics.misses.Inc()
-	a, err := c.makeAnswer(ctx, key, s)
-	if fault.Is(err, fault.Unavailable) {
+	var a Answer[R]
+	if grouped {
+		a, err = c.groups.get(ctx, c.keys.Clone(group), c.keys.Clone(key), s)
+	} else {
+		a, err = c.makeAnswer(ctx, key, s)
+	}
+	if fault.Is(err, fault.Unavailable) && !errors.Is(err, errBusy) {
 		return c.staleAnswer(key, err)
 	}
 	return a, err
@@ -169,9 +192,9 @@ func (c *Cache[K, R]) makeAnswer(ctx context.Context, key K, s *state) (Answer[R
 	c.mu.Lock()
 	f, others := c.flights[key]
 	if others = others && f.revision == s.revision; !others {
-		if kept, ok := c.entries.GetEntryQuietly(key); ok && kept.Value.isCurrent(s) { // made meanwhile
+		if kept := c.keptEntry(key, s); kept != nil { // made meanwhile
 			c.mu.Unlock()
-			return Answer[R]{Body: kept.Value.body}, kept.Value.missing
+			return Answer[R]{Body: kept.body}, kept.missing
 		}
 		key = c.keys.Clone(key)
 		f = &flight[R]{revision: s.revision, read: s.read, begin: c.reads.Add(1), done: make(chan struct{}), err: errInterrupted}
@@ -208,11 +231,16 @@ func (c *Cache[K, R]) makeKept(ctx context.Context, key K, f *flight[R]) {
 	_, position, _ := c.changes.Removals(math.MaxUint64)
 	answer, err := c.source(ctx, key)
 	f.answer, f.err = answer, err
-	missing := fault.Is(err, fault.NotFound)
-	if err != nil && !missing || err == nil && answer.Body == nil {
-		return
+	made = c.newEntry(ctx, f, position)
+}
+
+// newEntry returns the entry of a finished answer; nil if it cannot be kept.
+func (c *Cache[K, R]) newEntry(ctx context.Context, f *flight[R], position uint64) *entry {
+	missing := fault.Is(f.err, fault.NotFound)
+	if f.err != nil && !missing || f.err == nil && f.answer.Body == nil {
+		return nil
 	}
-	made = &entry{body: answer.Body, revision: f.revision, torn: true, made: f.read, position: position}
+	made := &entry{body: f.answer.Body, revision: f.revision, torn: true, made: f.read, position: position}
 	if missing {
 		made.missing = f.err
 	}
@@ -221,6 +249,7 @@ func (c *Cache[K, R]) makeKept(ctx context.Context, key K, f *flight[R]) {
 		made.torn, made.made = false, s.read
 	}
 	made.noteUse(made.made)
+	return made
 }
 
 // keep keeps the answer of a flight in place of an older one. While the database is away, a client

@@ -14,8 +14,12 @@ func (c *Cache[K, R]) staleAnswer(key K, cause error) (Answer[R], error) {
 		return Answer[R]{}, cause
 	}
 	now := c.clock.Now()
-	age := now.Sub(c.lastCurrent(e))
-	if age > c.config.StaleMax || c.hasRemoved(e) {
+	age, oldest := now.Sub(c.lastCurrent(e)), c.config.StaleMax
+	_, grouped := c.keys.Group(key)
+	if grouped {
+		oldest = min(oldest, maxStaleGroup)
+	}
+	if age > oldest || c.hasRemoved(e, grouped) {
 		return Answer[R]{}, cause
 	}
 	e.noteUse(now)
@@ -31,11 +35,16 @@ func (c *Cache[K, R]) lastCurrent(e *entry) time.Time {
 	return e.made
 }
 
+// maxStaleGroup is how old the answers of a group may be while the database is away. They decide what
+// may run, and do not name the servers whose removal would end their use.
+const maxStaleGroup = 5 * time.Minute
+
 // hasRemoved reports whether an answer may have a version that was deleted after it was made. It
-// looks for the names of the servers in the body, in which they are written as they are.
-func (c *Cache[K, R]) hasRemoved(e *entry) bool {
+// looks for the names of the servers in the body, in which they are written as they are, except in
+// that of a group.
+func (c *Cache[K, R]) hasRemoved(e *entry, grouped bool) bool {
 	names, _, complete := c.changes.Removals(e.position)
-	if !complete {
+	if !complete || grouped && len(names) > 0 {
 		return true
 	}
 	if e.body == nil {

@@ -24,15 +24,6 @@ type Reader interface {
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 }
 
-// Lists makes allow lists of the servers in the registry. *allowlist.Lists implements it.
-type Lists interface {
-	Compile(ctx context.Context, f allowlist.Format) (allowlist.List, error)
-}
-
-// skippedHeader says how many remotes, packages and servers the format of an allow list cannot
-// express.
-const skippedHeader = "X-Tollgate-Skipped"
-
 const deletedParam = "include_deleted"
 
 // read is a request to read the registry: everything that the response depends on. Parameters are
@@ -120,15 +111,6 @@ func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
 	return a.sendAnswer(c, read{kind: readVersion, view: v, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
 }
 
-// getAllowList sends an allow list. Its file is the format and ".json".
-func (a *API) getAllowList(c *fiber.Ctx, v *view.View) error {
-	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
-	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
-		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
-	}
-	return a.sendAnswer(c, read{kind: readAllowList, view: v, format: format})
-}
-
 // getSnippet sends what a user adds to the configuration of a client to install a server.
 func (a *API) getSnippet(c *fiber.Ctx, v *view.View) error {
 	r := read{kind: readSnippet, view: v, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client")}
@@ -147,7 +129,12 @@ func (a *API) getSnippet(c *fiber.Ctx, v *view.View) error {
 // sendAnswer sends the answer to a read, a kept one if there is one. One that may be outdated,
 // because the database is away, has a warning and its age (RFC 9111, 5.1 and 5.5; RFC 7234, 5.5.1).
 func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
-	answer, err := a.answers.Get(c.UserContext(), r)
+	return a.sendAnswerTo(c.UserContext(), c, r)
+}
+
+// sendAnswerTo is sendAnswer with a context that ends when nobody waits for the answer any more.
+func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
+	answer, err := a.answers.Get(ctx, r)
 	if answer.Stale {
 		c.Set(fiber.HeaderWarning, `110 - "Response is Stale"`)
 		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(answer.Age.Seconds()), 10))
@@ -164,7 +151,7 @@ func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
 // answer makes the answer to a read. A history that is too large is not made: it is streamed.
 func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.LongHistory], error) {
 	var body []byte
-	reader, lists := a.sourcesOf(r.view)
+	reader := a.readerOf(r.view)
 	switch r.kind {
 	case readList:
 		p, err := reader.List(ctx, browse.Query{
@@ -181,16 +168,6 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.Long
 			return readcache.Answer[*browse.LongHistory]{Rest: history.Long}, err
 		}
 		body = appendList(nil, history.Records, "")
-	case readAllowList:
-		list, err := lists.Compile(ctx, allowlist.Format(r.format))
-		if err != nil {
-			return readcache.Answer[*browse.LongHistory]{}, err
-		}
-		if body, err = allowlistjson.Encode(list); err != nil {
-			return readcache.Answer[*browse.LongHistory]{}, err
-		}
-		return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body,
-			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(len(list.Skipped)))}, nil
 	case readSnippet:
 		var err error
 		if body, err = makeSnippet(ctx, reader, r); err != nil {

@@ -81,7 +81,9 @@ type Reads struct {
 func New(cfg Config, r Reads, w Writer, p readcache.Ports) (*API, func()) {
 	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
 	var end func()
-	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{Clone: read.clone, Size: read.size, Usual: read.isUsual}, a.answer, p)
+	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
+		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
+	}, readcache.Sources[read, *browse.LongHistory]{Answer: a.answer, Group: a.compileLists}, p)
 	return a, end
 }
 

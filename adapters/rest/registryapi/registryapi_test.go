@@ -122,11 +122,17 @@ func discardLog() *logrus.Entry {
 	return logrus.NewEntry(logger)
 }
 
-// fixedLists has the same list in each format.
-type fixedLists struct{}
+// emptyLists has lists without servers, which skip three things.
+type emptyLists struct{}
 
-func (fixedLists) Compile(_ context.Context, f allowlist.Format) (allowlist.List, error) {
-	return allowlist.List{Format: f, Skipped: make([]allowlist.Skipped, 3)}, nil
+func (emptyLists) Compile(_ context.Context, o allowlist.Output, formats ...allowlist.Format) (*allowlist.Lists, error) {
+	c := allowlist.NewCompiler(o, formats...)
+	for range 3 {
+		if err := c.Allow(registry.Record{}); err != nil { // without a document
+			return nil, err
+		}
+	}
+	return c.Compile(), nil
 }
 
 // stubViews has the view of all servers, the public view "team", and the view "inner", which needs
@@ -148,7 +154,7 @@ func (stubViews) Enter(_ context.Context, name string, secret view.Secret) (*vie
 }
 
 func (s stubViews) Reader(view.View) registryapi.Reader { return s.reader }
-func (stubViews) Lists(view.View) registryapi.Lists     { return fixedLists{} }
+func (stubViews) Listed(view.View) registryapi.Listed   { return emptyLists{} }
 
 // serve starts a listener that has only the registry, and returns its URL.
 func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {

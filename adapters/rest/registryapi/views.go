@@ -21,15 +21,15 @@ type Views interface {
 	Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error)
 	// Reader returns what reads the servers of a view.
 	Reader(v view.View) Reader
-	// Lists returns what makes the allow lists of a view.
-	Lists(v view.View) Lists
+	// Listed returns the servers of a view, of which its allow lists are made.
+	Listed(v view.View) Listed
 }
 
 // GatedViews is a gate, and what reads the registry behind it. All fields are required.
 type GatedViews struct {
 	Gate    *views.Gate
 	Browser *browse.Browser
-	All     *allowlist.Lists
+	All     *allowlist.Source
 }
 
 var _ Views = GatedViews{}
@@ -42,8 +42,8 @@ func (g GatedViews) Enter(ctx context.Context, name string, secret view.Secret) 
 // Reader implements Views.
 func (g GatedViews) Reader(v view.View) Reader { return g.Browser.In(v) }
 
-// Lists implements Views.
-func (g GatedViews) Lists(v view.View) Lists { return g.All.In(v) }
+// Listed implements Views.
+func (g GatedViews) Listed(v view.View) Listed { return g.All.In(v) }
 
 // viewHandler handles a read of a view, or of the registry itself if v is nil.
 type viewHandler func(c *fiber.Ctx, v *view.View) error
@@ -84,12 +84,12 @@ const (
 	keptMinute = "max-age=60"
 )
 
-// sourcesOf returns what reads a view, or the registry itself if v is nil.
-func (a *API) sourcesOf(v *view.View) (Reader, Lists) {
+// readerOf returns what reads a view, or the registry itself if v is nil.
+func (a *API) readerOf(v *view.View) Reader {
 	if v == nil {
-		return a.reads.Registry, nil
+		return a.reads.Registry
 	}
-	return a.reads.Views.Reader(*v), a.reads.Views.Lists(*v)
+	return a.reads.Views.Reader(*v)
 }
 
 // mountViews adds the reads of views: what reads the registry itself, allow lists, what installs

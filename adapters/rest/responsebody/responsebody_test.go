@@ -3,6 +3,7 @@ package responsebody_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -271,6 +273,65 @@ func TestConfig(t *testing.T) {
 	for _, n := range []int{-1, 0, 16<<20 - 1} {
 		if err := (responsebody.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
 			t.Errorf("%d: %v", n, err)
+		}
+	}
+}
+
+// TestPackedBodies sends bodies that are kept compressed: as others are, with the same tags, and with
+// the memory of a stream.
+func TestPackedBodies(t *testing.T) {
+	sender, app := responsebody.New(responsebody.Config{InFlight: 16 << 20}), fiber.New()
+	for path, text := range map[string]string{"/huge": huge, "/long": long, "/short": short} {
+		to := packed.NewWriter()
+		if _, err := io.WriteString(to, text); err != nil {
+			t.Fatal(err)
+		}
+		pack, err := to.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := responsebody.NewPacked("text/plain", pack, "Cache-Control", "public, max-age=60", "X-More", "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := responsebody.NewShared("text/plain", []byte(text), "Cache-Control", "public, max-age=60", "X-More", "1")
+		app.Get(path, func(c *fiber.Ctx) error { return sender.Send(c, body) })
+		app.Get("/plain"+path, func(c *fiber.Ctx) error { return sender.Send(c, plain) })
+		if body.Size() > len(text) {
+			t.Errorf("%s is kept in %d bytes", path, body.Size())
+		}
+	}
+	request := func(method, path string, headers ...string) (status int, header, body string) {
+		c := &fasthttp.RequestCtx{}
+		c.Request.SetRequestURI(path)
+		c.Request.Header.SetMethod(method)
+		for i := 0; i < len(headers); i += 2 {
+			c.Request.Header.Set(headers[i], headers[i+1])
+		}
+		app.Handler()(c)
+		raw := c.Response.Body()
+		if len(raw) > 0 && string(c.Response.Header.ContentEncoding()) == "gzip" {
+			var err error
+			if raw, err = c.Response.BodyGunzip(); err != nil {
+				t.Error(err)
+			}
+		}
+		h := &c.Response.Header
+		return c.Response.StatusCode(), fmt.Sprintf("%s %s %s %s", h.Peek("ETag"), h.Peek("Cache-Control"), h.Peek("X-More"), h.ContentType()), string(raw)
+	}
+	for _, path := range []string{"/huge", "/long", "/short"} {
+		for _, coding := range []string{"gzip", "identity"} {
+			for range 10 { // each gives its memory back
+				status, header, body := request("GET", path, "Accept-Encoding", coding)
+				wantStatus, wantHeader, wantBody := request("GET", "/plain"+path, "Accept-Encoding", coding)
+				if status != wantStatus || header != wantHeader || body != wantBody {
+					t.Errorf("%s %s: %d %s, %d bytes, want %d %s, %d bytes", path, coding, status, header, len(body), wantStatus, wantHeader, len(wantBody))
+				}
+				tag, _, _ := strings.Cut(header, " ")
+				if status, header, body := request("GET", path, "Accept-Encoding", coding, "If-None-Match", tag); status != 304 || body != "" || !strings.Contains(header, "max-age=60 1") {
+					t.Errorf("%s with its tag: %d %s", path, status, header)
+				}
+			}
 		}
 	}
 }

@@ -1,10 +1,15 @@
 package responsebody
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
 )
 
 // Shared is a response body that many responses share and that never changes. It is compressed when
@@ -13,6 +18,7 @@ type Shared struct {
 	contentType string
 	headers     []string // names followed by values
 	plain       encodedBody
+	pack        *packed.Pack // in place of plain: it is unpacked for each response
 	compressing sync.Once
 	gzip        encodedBody
 
@@ -28,10 +34,28 @@ func NewShared(contentType string, body []byte, headers ...string) *Shared {
 	return &Shared{contentType: contentType, headers: headers, plain: encodedBody{body, appendBodyTag(nil, body, false)}}
 }
 
-// Size returns the size of the body in bytes.
-func (b *Shared) Size() int { return len(b.plain.body) }
+// NewPacked returns a body that is kept compressed, because it may be large. The other parameters are
+// those of NewShared.
+func NewPacked(contentType string, pack *packed.Pack, headers ...string) (*Shared, error) {
+	if pack.Size() >= largeSize {
+		return &Shared{contentType: contentType, headers: headers, pack: pack}, nil
+	}
+	body, err := io.ReadAll(pack.NewReader())
+	if err != nil {
+		return nil, fmt.Errorf("unpack a response body: %w", err)
+	}
+	return NewShared(contentType, body, headers...), nil
+}
 
-// Bytes returns the body. The caller must not change it.
+// Size returns the memory of the body in bytes.
+func (b *Shared) Size() int {
+	if b.pack != nil {
+		return b.pack.Kept()
+	}
+	return len(b.plain.body)
+}
+
+// Bytes returns the body, nil if it is packed. The caller must not change it.
 func (b *Shared) Bytes() []byte { return b.plain.body }
 
 // compressed returns the compressed form.
@@ -48,15 +72,16 @@ func (b *Shared) compressed() *encodedBody {
 // enough memory for a large response: the body may have to be held for slow clients after nothing
 // else uses it. Responses that share a body count once.
 func (s *Sender) Send(c *fiber.Ctx, b *Shared) error {
+	if b.pack != nil {
+		return s.sendPacked(c, b)
+	}
 	chosen := &b.plain
 	if isCompressible(len(b.plain.body)) && acceptsGzip(c) {
 		chosen = b.compressed()
 	}
 	c.Response().Header.SetContentType(b.contentType)
 	unchanged := setHeaders(c, chosen.tag)
-	for i := 0; i+1 < len(b.headers); i += 2 {
-		c.Set(b.headers[i], b.headers[i+1])
-	}
+	b.setHeaders(c)
 	if unchanged {
 		return nil
 	}
@@ -70,6 +95,36 @@ func (s *Sender) Send(c *fiber.Ctx, b *Shared) error {
 	c.Response().SetBodyStream(&sharedReader{bodyReader{next: singlePiece(chosen.body)}, b}, len(chosen.body))
 	return nil
 }
+
+// setHeaders sets the headers of the body itself.
+func (b *Shared) setHeaders(c *fiber.Ctx) {
+	for i := 0; i+1 < len(b.headers); i += 2 {
+		c.Set(b.headers[i], b.headers[i+1])
+	}
+}
+
+// sendPacked sends a packed body as a stream.
+func (s *Sender) sendPacked(c *fiber.Ctx, b *Shared) error {
+	in, piece := b.pack.NewReader(), []byte(nil)
+	c.Response().Header.SetContentType(b.contentType)
+	err := s.Stream(c, Stream{Hash: b.pack.Hash(), Size: b.pack.Size(), Next: func() ([]byte, error) {
+		if piece == nil {
+			piece = make([]byte, packedPiece)
+		}
+		n, err := io.ReadFull(in, piece)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return piece[:n], err
+	}})
+	if err == nil {
+		b.setHeaders(c)
+	}
+	return err
+}
+
+// packedPiece is the size of the pieces in which a packed body is sent.
+const packedPiece = 64 << 10
 
 // acquire counts a response of size bytes in flight. The plain form stays in memory with each form.
 func (b *Shared) acquire(s *Sender, size int) (err error) {

@@ -2,8 +2,11 @@
 // restrict what their users may run. A client enforces such a list; a registry cannot.
 //
 // An entry allows exactly what the document of a server says: the URL of a remote, or the command by
-// which a client starts a package. Whatever would allow more than that is not in the list, but in
-// List.Skipped with the reason.
+// which a client starts a package. Whatever would allow more than that is not in the list, but is
+// skipped with the reason.
+//
+// A registry may have hundreds of thousands of servers, so a Compiler keeps no documents: it passes
+// on definitions at once, and keeps of each server its entries and names only.
 package allowlist
 
 import (
@@ -36,16 +39,6 @@ func ParseFormat(s string) (Format, error) {
 	return "", fault.Newf(fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
 }
 
-// List is a compiled allow list. Claude and VSCode have entries, the other formats definitions.
-type List struct {
-	Format      Format
-	Allowed     []Entry // ordered, each once, as Denied
-	Denied      []Entry // wins over Allowed
-	Definitions []Definition
-	Excluded    []string  // names of servers that were deleted; Gemini only
-	Skipped     []Skipped // ordered by name and version
-}
-
 // Entry allows or denies a server. It has exactly one of the fields.
 type Entry struct {
 	URL     string   // a "*" matches any text
@@ -55,7 +48,7 @@ type Entry struct {
 
 // Definition is how a client reaches or starts a server. It has either a remote or a package.
 type Definition struct {
-	Name        string // of the server, without a slash
+	Name        string // of the server, without a slash in the lists
 	Title       string // may be empty
 	Description string
 	Version     string
@@ -88,58 +81,7 @@ type Skipped struct {
 	Reason  string
 }
 
-// Compiler makes a list from records, which may come in any order.
-type Compiler struct {
-	format  Format
-	listed  []server
-	removed []server
-	skipped []Skipped
-}
-
-// NewCompiler returns a compiler for a list of the given format.
-func NewCompiler(f Format) *Compiler { return &Compiler{format: f} }
-
-// Allow adds the latest version of a server.
-func (c *Compiler) Allow(r registry.Record) { c.add(r, &c.listed) }
-
-// Deny adds a version that was deleted. What it has in common with an allowed version stays allowed.
-func (c *Compiler) Deny(r registry.Record) { c.add(r, &c.removed) }
-
-func (c *Compiler) add(r registry.Record, to *[]server) {
-	s, err := parseServer(r)
-	if err != nil {
-		c.skip(r.Release, "its document cannot be read: "+err.Error())
-		return
-	}
-	*to = append(*to, s)
-}
-
-func (c *Compiler) skip(r registry.Release, reason string) {
-	c.skipped = append(c.skipped, Skipped{r.Name, r.Version, reason})
-}
-
-// Compile returns the list of what was added.
-func (c *Compiler) Compile() List {
-	byName := func(a, b server) int {
-		return compareReleases(a.release.Name, b.release.Name, a.release.Version, b.release.Version)
-	}
-	slices.SortFunc(c.listed, byName)
-	slices.SortFunc(c.removed, byName)
-	list := List{Format: c.format}
-	switch c.format {
-	case Gemini, Kiro:
-		c.addDefinitions(&list)
-	default:
-		c.addEntries(&list)
-	}
-	slices.SortStableFunc(c.skipped, func(a, b Skipped) int { return compareReleases(a.Name, b.Name, a.Version, b.Version) })
-	list.Skipped = c.skipped
-	return list
-}
-
-func compareReleases(a, b registry.Name, av, bv registry.Version) int {
-	if order := strings.Compare(a.String(), b.String()); order != 0 {
-		return order
-	}
-	return strings.Compare(av.String(), bv.String())
+// Clone returns s in memory of its own. What Output.Skip takes may share the memory of many records.
+func (s Skipped) Clone() Skipped {
+	return Skipped{s.Name.Clone(), s.Version.Clone(), strings.Clone(s.Reason)}
 }

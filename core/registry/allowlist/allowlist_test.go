@@ -2,6 +2,7 @@ package allowlist_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,16 +33,60 @@ func remotes(list string) string { return `,"remotes":[` + list + `]` }
 
 func packages(list string) string { return `,"packages":[` + list + `]` }
 
-func compile(t testing.TB, f allowlist.Format, listed, deleted []registry.Record) allowlist.List {
+// list is a compiled list.
+type list struct {
+	Allowed, Denied []allowlist.Entry
+	Definitions     []allowlist.Definition
+	Excluded        []string
+	Skipped         []allowlist.Skipped
+}
+
+// compile compiles the list of a format, alone and with all others, and wants the same.
+func compile(t testing.TB, f allowlist.Format, listed, deleted []registry.Record) list {
 	t.Helper()
-	c := allowlist.NewCompiler(f)
+	alone := compileOf(t, f, listed, deleted, f)
+	if together := compileOf(t, f, listed, deleted, allowlist.Formats()...); !reflect.DeepEqual(alone, together) {
+		t.Errorf("%s with the other formats: %+v, alone: %+v", f, together, alone)
+	}
+	return alone
+}
+
+func compileOf(t testing.TB, f allowlist.Format, listed, deleted []registry.Record, formats ...allowlist.Format) list {
+	t.Helper()
+	var l list
+	c := allowlist.NewCompiler(allowlist.Output{
+		Define: func(of allowlist.Format, d allowlist.Definition) error {
+			if of == f {
+				l.Definitions = append(l.Definitions, d)
+			}
+			return nil
+		},
+		Skip: func(of allowlist.Format, s allowlist.Skipped) {
+			if of == f {
+				l.Skipped = append(l.Skipped, s)
+			}
+		},
+	}, formats...)
+	listed = slices.Clone(listed)
+	slices.SortStableFunc(listed, func(a, b registry.Record) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	for _, r := range listed {
-		c.Allow(r)
+		if err := c.Allow(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, r := range deleted {
 		c.Deny(r)
 	}
-	return c.Compile()
+	all := c.Compile()
+	l.Allowed, l.Denied = slices.Collect(all.Allowed(f)), slices.Collect(all.Denied(f))
+	if f == allowlist.Gemini {
+		l.Excluded = all.Excluded
+	}
+	l.Definitions = slices.DeleteFunc(l.Definitions, func(d allowlist.Definition) bool { return all.Shared(d.Name) })
+	if n := all.Skipped(f); n != len(l.Skipped) {
+		t.Errorf("%s: %d are counted, %d were skipped", f, n, len(l.Skipped))
+	}
+	return l
 }
 
 // TestCommands checks the command of each type of package.
@@ -239,6 +284,31 @@ func TestNamesInVSCode(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"a", "com.example/a", "com.example/b.c"}) || len(list.Skipped) != 0 {
 		t.Errorf("the names are %q, skipped %+v", names, list.Skipped)
+	}
+}
+
+// TestSharedNames has servers whose names are equal without the slash: none of them has the name, so
+// that nobody takes the place of another (contract C-4).
+func TestSharedNames(t *testing.T) {
+	t.Parallel()
+	remote := func(name string) registry.Record {
+		return newRecord(t, name, "1.0.0", remotes(`{"type":"sse","url":"https://example.com/"}`))
+	}
+	listed := []registry.Record{remote("com.example-a/b"), remote("com.example-a/c"), remote("com.example/a-b"), newRecord(t, "com/example-a-b", "2.0.0", "")}
+	for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
+		for range 2 {
+			list := compile(t, f, listed[:3], nil)
+			if len(list.Definitions) != 1 || list.Definitions[0].Name != "com.example-a-c" || len(list.Skipped) != 2 {
+				t.Errorf("%s: %+v", f, list)
+			}
+			slices.Reverse(listed[:3])
+		}
+		if list := compile(t, f, listed, nil); len(list.Definitions) != 1 || len(list.Skipped) != 3 {
+			t.Errorf("%s: %+v", f, list)
+		}
+	}
+	if list := compile(t, allowlist.Gemini, listed[1:2], []registry.Record{listed[0], listed[2], listed[0]}); !slices.Equal(list.Excluded, []string{"com.example-a-b"}) {
+		t.Errorf("excluded are %q", list.Excluded)
 	}
 }
 

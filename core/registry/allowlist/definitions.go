@@ -1,45 +1,81 @@
 package allowlist
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 const nothingToStart = "it has neither packages nor remotes"
 
-// addDefinitions adds a definition for each server that the format can express, and the names of
-// the servers that were deleted.
-func (c *Compiler) addDefinitions(list *List) {
-	taken := map[string]bool{}
-	for _, s := range c.listed {
-		name := s.configName()
-		if taken[name] {
-			c.skip(s.release, "another server has the same name in this format: "+name)
+// define passes on the definitions of a server. If another server has the same name in these formats,
+// Lists.Shared reports it in the end.
+func (c *Compiler) define(s server) error {
+	if !c.has(Gemini) && !c.has(Kiro) {
+		return nil
+	}
+	named := listedName{name: s.release.Name.Clone()}
+	if c.output.Skip != nil {
+		named.version = s.release.Version.Clone()
+	}
+	c.names = append(c.names, named)
+	for _, f := range []Format{Gemini, Kiro} {
+		if !c.has(f) {
 			continue
 		}
-		d, reasons := s.define(c.format)
+		d, reasons := s.define(f)
 		if d == nil {
-			c.skipAll(s, reasons)
+			c.skip(f, s.release.Name, s.release.Version, reasons...)
 			continue
 		}
-		taken[name] = true
-		d.Name = name
-		list.Definitions = append(list.Definitions, *d)
-	}
-	if c.format != Gemini {
-		return
-	}
-	for _, s := range c.removed {
-		if name := s.configName(); !taken[name] {
-			taken[name] = true
-			list.Excluded = append(list.Excluded, name)
+		d.Name = configName(s.release.Name)
+		if err := c.output.Define(f, *d); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// sharedNames returns the names that several servers have, and skips these servers. c.names must be
+// ordered.
+func (c *Compiler) sharedNames() map[string]bool {
+	shared := map[string]bool{}
+	for i, n := range c.names {
+		name := configName(n.name)
+		if i+1 < len(c.names) && compareConfigNames(c.names[i+1].name.String(), name) == 0 {
+			shared[name] = true
+		}
+		for _, f := range []Format{Gemini, Kiro} {
+			if shared[name] && c.has(f) {
+				c.skip(f, n.name, n.version, "another server has the same name in this format: "+name)
+			}
+		}
+	}
+	return shared
 }
 
 // configName returns the name of a server in formats that do not accept a slash.
-func (s server) configName() string { return strings.ReplaceAll(s.release.Name.String(), "/", "-") }
+func configName(n registry.Name) string { return strings.ReplaceAll(n.String(), "/", "-") }
+
+// compareConfigNames compares names as configName makes them.
+func compareConfigNames(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		if x == '/' {
+			x = '-'
+		}
+		if y == '/' {
+			y = '-'
+		}
+		if x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
 
 // define returns the definition of the first remote, or else of the first package, that has one in
 // the format, and why those before have none.

@@ -21,59 +21,128 @@ func (e Entry) key() string {
 // entryName is the form of the names that both clients accept.
 var entryName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// addEntries adds the entries of what was added. Nothing is denied that is allowed.
-func (c *Compiler) addEntries(list *List) {
-	allowed := allowedEntries{byKey: map[string]Entry{}}
-	for _, s := range c.listed {
-		entries, reasons := s.allowed(c.format)
-		c.skipAll(s, reasons)
-		for _, e := range entries {
-			allowed.byKey[e.key()] = e
-			if strings.Contains(e.URL, anyText) {
-				allowed.patterns = append(allowed.patterns, e.URL)
-			}
-		}
+// parseKey returns the entry that has a key.
+func parseKey(key string) Entry {
+	kind, value, _ := strings.Cut(key, "\x00")
+	switch kind {
+	case "url":
+		return Entry{URL: value}
+	case "command":
+		return Entry{Command: strings.Split(value, "\x00")}
 	}
-	denied := map[string]Entry{}
-	for _, s := range c.removed {
-		entries, reasons, _ := s.entries(c.format)
+	return Entry{Name: value}
+}
+
+// urlKey is the beginning of the keys of URLs.
+const urlKey = "url\x00"
+
+// allowEntries adds the entries of a listed server.
+func (c *Compiler) allowEntries(s server) {
+	c.listed = append(c.listed, c.entries(func(f Format) []Entry {
+		entries, reasons := s.allowed(f)
+		c.skip(f, s.release.Name, s.release.Version, reasons...)
+		return entries
+	})...)
+}
+
+// denyEntries adds the entries of a version that was deleted.
+func (c *Compiler) denyEntries(s server) {
+	all := c.entries(func(f Format) []Entry {
+		entries, reasons, _ := s.entries(f)
 		if len(entries) == 0 {
 			reasons = append(reasons, "it cannot be denied by its name, because servers that are allowed may have the same")
 		}
-		for _, e := range entries {
-			_, equal := allowed.byKey[e.key()]
+		c.skip(f, s.release.Name, s.release.Version, reasons...)
+		return entries
+	})
+	for _, e := range all {
+		c.removed = append(c.removed, removal{e, s.release.Name.Clone(), s.release.Version.Clone()})
+	}
+}
+
+// entries returns the entries that a version has in each format, those of several formats once.
+func (c *Compiler) entries(in func(Format) []Entry) []keyed {
+	var all []keyed
+	for _, f := range []Format{Claude, VSCode} {
+		if !c.has(f) {
+			continue
+		}
+		for _, e := range in(f) {
+			key := e.key()
+			if at := slices.IndexFunc(all, func(other keyed) bool { return other.key == key }); at >= 0 {
+				all[at].formats |= setOf(f)
+				continue
+			}
+			all = append(all, keyed{key, setOf(f)})
+		}
+	}
+	return all
+}
+
+// denied returns the entries of deleted versions that no allowed entry has or matches.
+func (c *Compiler) denied(allowed []keyed) []keyed {
+	urls := newURLIndex(allowed)
+	var denied []keyed
+	for _, e := range c.removed {
+		for _, f := range []Format{Claude, VSCode} {
+			if e.formats&setOf(f) == 0 {
+				continue
+			}
+			at, equal := slices.BinarySearchFunc(allowed, e.key, func(a keyed, key string) int { return strings.Compare(a.key, key) })
 			switch {
-			case equal: // a listed server has it
-			case allowed.overlap(e):
-				reasons = append(reasons, e.URL+" cannot be denied, because the URL of a server that is allowed matches it")
-			default:
-				denied[e.key()] = e
+			case equal && allowed[at].formats&setOf(f) != 0: // a listed server has it
+				e.formats &^= setOf(f)
+			case urls.overlaps(e.key):
+				e.formats &^= setOf(f)
+				c.skip(f, e.name, e.version, e.key[len(urlKey):]+" cannot be denied, because the URL of a server that is allowed matches it")
 			}
 		}
-		c.skipAll(s, reasons)
+		if e.formats != 0 {
+			denied = append(denied, e.keyed)
+		}
 	}
-	list.Allowed, list.Denied = sortedEntries(allowed.byKey), sortedEntries(denied)
+	return mergeEqual(denied)
 }
 
-// allowedEntries are the entries that must not be denied.
-type allowedEntries struct {
-	byKey    map[string]Entry
-	patterns []string // the URLs with a "*"
+// urlIndex has the allowed URLs, in order. All formats have the same ones.
+type urlIndex struct {
+	urls     []keyed
+	patterns map[string][]string // the URLs with a "*", by what is before it
 }
 
-// overlap reports whether denying e would deny a URL that is allowed by another pattern.
-func (a *allowedEntries) overlap(e Entry) bool {
-	if e.URL == "" {
+func newURLIndex(allowed []keyed) urlIndex {
+	from, _ := slices.BinarySearchFunc(allowed, urlKey, func(a keyed, key string) int { return strings.Compare(a.key, key) })
+	x := urlIndex{allowed[from:], map[string][]string{}}
+	for _, e := range x.urls {
+		if start, _, open := strings.Cut(e.key[len(urlKey):], anyText); open {
+			x.patterns[start] = append(x.patterns[start], e.key[len(urlKey):])
+		}
+	}
+	return x
+}
+
+// overlaps reports whether denying an entry would deny a URL that is allowed by another pattern.
+func (x urlIndex) overlaps(key string) bool {
+	url, isURL := strings.CutPrefix(key, urlKey)
+	if !isURL {
 		return false
 	}
-	if slices.ContainsFunc(a.patterns, func(p string) bool { return overlaps(e.URL, p) }) {
-		return true
+	start, _, open := strings.Cut(url, anyText)
+	for end := range len(start) + 1 { // the patterns that begin with a part of the URL
+		if slices.ContainsFunc(x.patterns[start[:end]], func(p string) bool { return overlaps(url, p) }) {
+			return true
+		}
 	}
-	if strings.Contains(e.URL, anyText) {
-		for _, other := range a.byKey {
-			if other.URL != "" && overlaps(e.URL, other.URL) {
-				return true
-			}
+	if !open {
+		return false
+	}
+	from, _ := slices.BinarySearchFunc(x.urls, urlKey+start, func(a keyed, key string) int { return strings.Compare(a.key, key) })
+	for _, other := range x.urls[from:] { // the URLs that begin with what the pattern begins with
+		if !strings.HasPrefix(other.key, urlKey+start) {
+			return false
+		}
+		if overlaps(url, other.key[len(urlKey):]) {
+			return true
 		}
 	}
 	return false
@@ -168,19 +237,4 @@ func (p pkg) commands(f Format) (all [][]string, err error) {
 		return all, nil
 	}
 	return nil, err
-}
-
-func (c *Compiler) skipAll(s server, reasons []string) {
-	for _, reason := range reasons {
-		c.skip(s.release, reason)
-	}
-}
-
-func sortedEntries(byKey map[string]Entry) []Entry {
-	all := make([]Entry, 0, len(byKey))
-	for _, e := range byKey {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
-	return all
 }

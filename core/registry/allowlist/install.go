@@ -70,7 +70,7 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 	snippet := Snippet{Client: c}
 	name := lastPart(r.Name)
 	if c == ClientGemini {
-		name = s.configName() // as in the allow list
+		name = configName(r.Name) // as in the allow list
 	}
 	snippet.Definition = Definition{Name: name, Title: s.title, Description: s.description, Version: r.Version.String()}
 	ask := s.fillerFor(&snippet)

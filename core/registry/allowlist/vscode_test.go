@@ -131,7 +131,7 @@ func valuesOf(arguments []shapeArgument) []string {
 
 // permits reports whether a list allows a server: an entry has its URL, its command or its name, and
 // none that denies it.
-func permits(l allowlist.List, s vscodeServer) bool {
+func permits(l list, s vscodeServer) bool {
 	matches := func(e allowlist.Entry) bool {
 		switch {
 		case e.URL != "":

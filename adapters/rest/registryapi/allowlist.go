@@ -1,0 +1,82 @@
+package registryapi
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+)
+
+// Listed are servers of which allow lists are made. *allowlist.Source implements it.
+type Listed interface {
+	Compile(ctx context.Context, o allowlist.Output, formats ...allowlist.Format) (*allowlist.Lists, error)
+}
+
+// skippedHeader says how many remotes, packages and servers the format of an allow list cannot
+// express.
+const skippedHeader = "X-Tollgate-Skipped"
+
+// getAllowList sends an allow list. Its file is the format and ".json". If the client goes away while
+// the list is compiled, it is not compiled for it.
+func (a *API) getAllowList(c *fiber.Ctx, v *view.View) error {
+	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
+	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
+		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
+	}
+	ctx, end := rest.WatchClient(c)
+	defer end()
+	err := a.sendAnswerTo(ctx, c, read{kind: readAllowList, view: v, format: format})
+	if err != nil && ctx.Err() != nil {
+		return fiber.ErrRequestTimeout // nobody reads it
+	}
+	return err
+}
+
+// group returns the read of the lists of all formats of a view, which are compiled together.
+func (r read) group() (read, bool) {
+	return read{kind: readAllowList, view: r.view}, r.kind == readAllowList
+}
+
+// compileLists makes the answers to the reads of all formats of a view, in one pass over its servers.
+func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.Answer[*browse.LongHistory], error) {
+	encoder := allowlistjson.NewEncoder()
+	lists, err := a.reads.Views.Listed(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
+	if err != nil {
+		return nil, err
+	}
+	answers := map[read]readcache.Answer[*browse.LongHistory]{}
+	for _, f := range slices.Backward(allowlist.Formats()) { // the largest first, because its definitions are forgotten then
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		to := packed.NewWriter()
+		if err := encoder.Encode(to, lists, f); err != nil {
+			return nil, err
+		}
+		body, err := to.Close()
+		if err != nil {
+			return nil, err
+		}
+		shared, err := responsebody.NewPacked(fiber.MIMEApplicationJSON, body,
+			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(lists.Skipped(f)))
+		if err != nil {
+			return nil, err
+		}
+		r := group
+		r.format = string(f)
+		answers[r] = readcache.Answer[*browse.LongHistory]{Body: shared}
+	}
+	return answers, nil
+}

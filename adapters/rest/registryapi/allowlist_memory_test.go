@@ -1,0 +1,236 @@
+package registryapi_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/await"
+)
+
+// bigRegistry has many servers, whose documents it makes when they are read.
+type bigRegistry struct {
+	registrystore.ServerReader
+	servers int
+}
+
+// List implements registrystore.ServerReader. It ignores all of the query but the position.
+func (b bigRegistry) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
+	first := 0
+	if q.AfterName != "" {
+		number, err := strconv.Atoi(q.AfterName[strings.LastIndex(q.AfterName, "-")+1:])
+		if err != nil {
+			return registrystore.Page{}, err
+		}
+		first = number + 1
+	}
+	last := min(first+q.Limit, b.servers)
+	page := registrystore.Page{More: last < b.servers}
+	for i := first; i < last; i++ {
+		r, err := newServerRecord(i)
+		if err != nil {
+			return registrystore.Page{}, err
+		}
+		page.Records = append(page.Records, r)
+	}
+	return page, ctx.Err()
+}
+
+func newServerRecord(i int) (registry.Record, error) {
+	name, err := registry.ParseName(fmt.Sprintf("com.example.team/some-tool-server-%07d", i))
+	if err != nil {
+		return registry.Record{}, err
+	}
+	version, err := registry.ParseVersion("1.0.0")
+	if err != nil {
+		return registry.Record{}, err
+	}
+	entry := fmt.Sprintf(`"packages":[{"registryType":"npm","identifier":"@team-%d/tool-server-%d","version":"1.%d.%d","transport":{"type":"stdio"},
+		"environmentVariables":[{"name":"API_KEY","isRequired":true,"isSecret":true},{"name":"LOG_LEVEL","default":"info"}]}]`, i*7919, i, i%17, i%31)
+	if i%2 == 0 {
+		entry = fmt.Sprintf(`"remotes":[{"type":"streamable-http","url":"https://tool-%d.example%d.com/mcp/%x","headers":[{"name":"Authorization","value":"Bearer {key}","isSecret":true}]}]`, i, i%97, i*104729)
+	}
+	document := fmt.Sprintf(`{"name":%q,"description":"Answers question %d about the weather, the tides and the trains of a city","version":"1.0.0",%s}`, name, i*31337, entry)
+	return registry.Record{Release: registry.Release{Name: name, Version: version, Status: registry.StatusActive, Latest: true}, Document: []byte(document)}, nil
+}
+
+// bigViews has the view of all servers of a big registry.
+type bigViews struct {
+	stubViews
+	all *allowlist.Source
+}
+
+func (v bigViews) Listed(of view.View) registryapi.Listed { return v.all.In(of) }
+
+// serveBigRegistry serves a registry with many servers, and returns the address of its allow lists.
+func serveBigRegistry(t *testing.T, servers int) string {
+	t.Helper()
+	views := bigViews{stubViews{&registryStub{}}, allowlist.NewSource(bigRegistry{servers: servers})}
+	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: &registryStub{}, Views: views}, &registryStub{}, readcache.Ports{})
+	t.Cleanup(end)
+	server := rest.New(resttest.Config(), rest.Ports{
+		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
+	})
+	return resttest.Serve(t, server) + "/registries/all/allowlist/"
+}
+
+// Variables of the process that TestMemoryOfAllowLists starts, and the number of servers for a longer
+// run: 300000 need at most 300 MiB.
+const (
+	memoryChild      = "TEST_ALLOWLIST_CHILD"
+	allowListServers = "TEST_ALLOWLIST_SERVERS"
+	usualServers     = 10_000
+)
+
+// maxMemory is how much memory all of a process may need that serves the lists of so many servers:
+// 64 MiB for the process itself and what the collector of garbage needs, and 300 MiB for 300,000
+// servers with it.
+func maxMemory(servers int) int { return (64 + 236*servers/300_000) << 10 }
+
+// TestMemoryOfAllowLists sends the lists of all formats at once, each twice, after many requests that
+// were aborted, in a process of its own, and wants that it never has more memory than a small share
+// of what it sends.
+func TestMemoryOfAllowLists(t *testing.T) {
+	servers := usualServers
+	if n, err := strconv.Atoi(os.Getenv(allowListServers)); err == nil {
+		servers = n
+	}
+	if os.Getenv(memoryChild) != "" {
+		readAllLists(t, servers)
+		return
+	}
+	if runtime.GOOS != "linux" || hasRaceDetector() {
+		t.Skip("the memory of the process is read as Linux has it, without the race detector")
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfAllowLists$", "-test.v") //nolint:gosec // this program
+	child.Env = append(os.Environ(), memoryChild+"=1")
+	said, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	_, rest, _ := strings.Cut(string(said), "VmHWM:")
+	var kibibytes int
+	if _, err := fmt.Sscanf(rest, "%d kB", &kibibytes); err != nil {
+		t.Fatalf("no VmHWM in %s", said)
+	}
+	t.Logf("%d servers: %d MiB", servers, kibibytes>>10)
+	if kibibytes > maxMemory(servers) {
+		t.Errorf("%d servers need %d MiB, want at most %d", servers, kibibytes>>10, maxMemory(servers)>>10)
+	}
+}
+
+func hasRaceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// readAllLists is what the process of TestMemoryOfAllowLists does.
+func readAllLists(t *testing.T, servers int) {
+	address := serveBigRegistry(t, servers)
+	for range 20 {
+		abortRequest(t, address+"kiro.json")
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		for _, f := range allowlist.Formats() {
+			all.Go(func() {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+string(f)+".json", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("Accept-Encoding", "identity")
+				response, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, err := io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+				if err != nil || response.StatusCode != 200 || n != response.ContentLength || n < int64(servers)*60 {
+					t.Errorf("%s: status %d, %d bytes, %v", f, response.StatusCode, n, err)
+				}
+				t.Logf("%s: %d MB", f, n/1_000_000)
+			})
+		}
+	}
+	all.Wait()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(string(status))
+}
+
+// abortRequest sends a request and closes the connection at once.
+func abortRequest(t *testing.T, address string) {
+	t.Helper()
+	host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endlessLists are lists that are compiled until their context ends.
+type endlessLists struct {
+	stubViews
+	began, ended *atomic.Int64
+}
+
+func (l endlessLists) Listed(view.View) registryapi.Listed { return l }
+
+func (l endlessLists) Compile(ctx context.Context, _ allowlist.Output, _ ...allowlist.Format) (*allowlist.Lists, error) {
+	l.began.Add(1)
+	<-ctx.Done()
+	l.ended.Add(1)
+	return nil, ctx.Err()
+}
+
+// TestAbortedAllowLists: a list is not compiled any more when the last client has closed its
+// connection, and nothing of the requests is left.
+func TestAbortedAllowLists(t *testing.T) {
+	lists := endlessLists{stubViews{&registryStub{}}, new(atomic.Int64), new(atomic.Int64)}
+	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: &registryStub{}, Views: lists}, &registryStub{}, readcache.Ports{})
+	t.Cleanup(end)
+	server := rest.New(resttest.Config(), rest.Ports{
+		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
+	})
+	address := resttest.Serve(t, server) + "/registries/all/allowlist/"
+	before := runtime.NumGoroutine()
+	for range 40 {
+		abortRequest(t, address+"claude.json")
+		abortRequest(t, address+"kiro.json")
+	}
+	await.Until(t, time.Minute, "nothing is left of the requests", func() bool {
+		return lists.began.Load() > 0 && lists.began.Load() == lists.ended.Load() && runtime.NumGoroutine() <= before+2
+	})
+}
