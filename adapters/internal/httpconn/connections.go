@@ -144,9 +144,6 @@ type trackedConn struct {
 	header  headerEnd // only Read uses it
 }
 
-// NetConn returns the connection that is tracked, like that of [tls.Conn].
-func (c *trackedConn) NetConn() net.Conn { return c.Conn }
-
 // Read implements net.Conn.
 func (c *trackedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

@@ -2,7 +2,6 @@ package registryapi
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +56,10 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.
 		return nil, err
 	}
 	answers := map[read]readcache.Answer[*browse.LongHistory]{}
-	for _, f := range slices.Backward(allowlist.Formats()) { // the largest first, because its definitions are forgotten then
+	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode, allowlist.Gemini, allowlist.Kiro} {
+		if f == allowlist.Gemini { // it has no entries, and neither have those after it
+			lists.ForgetEntries()
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

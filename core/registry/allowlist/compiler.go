@@ -153,6 +153,9 @@ func (l *Lists) Allowed(f Format) iter.Seq[Entry] { return entriesOf(l.allowed, 
 // Denied returns the denied entries of a format, in order and each once.
 func (l *Lists) Denied(f Format) iter.Seq[Entry] { return entriesOf(l.denied, f) }
 
+// ForgetEntries releases the memory of the allowed and denied entries.
+func (l *Lists) ForgetEntries() { l.allowed, l.denied = nil, nil }
+
 // Shared reports whether several servers have a name without a slash. Their definitions are not in a
 // list: a client could take one for the other.
 func (l *Lists) Shared(name string) bool { return l.shared[name] }
