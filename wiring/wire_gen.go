@@ -794,6 +794,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Challenges:   challenges,
 		Deferrals:    history,
 		Transaction:  transactions,
+		Tokens:       issuer,
 		Couriers:     couriers,
 		Throttle:     throttle,
 		Cache:        cache,

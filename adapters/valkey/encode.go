@@ -37,7 +37,8 @@ func encodeCopy(b []byte, s *auth.Session, read time.Time) []byte {
 	}
 	b = appendText(b, formatAddress(s.IPAddress))
 	b = appendTime(b, s.EndedAt)
-	return appendText(b, string(s.EndReason))
+	b = appendText(b, string(s.EndReason))
+	return appendTime(b, s.ReauthenticatedAt)
 }
 
 // decodeCopy decodes the output of encodeCopy. Any other input is an error.
@@ -55,6 +56,7 @@ func decodeCopy(b []byte) (s auth.Session, read time.Time, err error) {
 	s.IPAddress = r.nextAddress()
 	s.EndedAt = r.nextTime()
 	s.EndReason = auth.EndReason(r.nextText())
+	s.ReauthenticatedAt = r.nextTime()
 	if r.invalid || len(r.rest) > 0 {
 		return auth.Session{}, time.Time{}, errInvalidCopy
 	}

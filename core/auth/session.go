@@ -32,11 +32,22 @@ type Session struct {
 	IPAddress      netip.Addr
 	EndedAt        time.Time // zero while it is active
 	EndReason      EndReason
+	// ReauthenticatedAt is when the person last gave a password or a code in the session; zero if that was
+	// only when it began.
+	ReauthenticatedAt time.Time
 }
 
 // Active reports whether the session has neither ended nor expired at the given time.
 func (s *Session) Active(now time.Time) bool {
 	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
+}
+
+// Authenticated returns when the person last gave a password or a code.
+func (s *Session) Authenticated() time.Time {
+	if s.ReauthenticatedAt.IsZero() {
+		return s.CreatedAt
+	}
+	return s.ReauthenticatedAt
 }
 
 // EndFor ends the session for a user. It returns fault.Forbidden with code access_denied if the
@@ -63,6 +74,7 @@ const (
 	EndReplay        EndReason = "replay"
 	EndDisabled      EndReason = "account_disabled"
 	EndPassword      EndReason = "password_changed"
+	EndSecondFactor  EndReason = "second_factor_changed"
 	EndOperator      EndReason = "ended_by_operator"
 )
 

@@ -1,12 +1,29 @@
 package secrets
 
-import "github.com/tollgate-dev/tollgate/core/auth"
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
 
 // NewUUID returns a new random identifier.
 func NewUUID[ID ~string](s Entropy) ID {
 	var random [16]byte
 	s.Fill(random[:])
 	return auth.NewUUID[ID](random)
+}
+
+// tokenID is the jti of an access token.
+type tokenID string
+
+// NewSessionClaims returns the claims of a new access token of a session. It expires after ttl, and with
+// the session at the latest.
+func NewSessionClaims(e Entropy, s *auth.Session, now time.Time, ttl time.Duration) TokenClaims {
+	expires := now.Add(ttl)
+	if expires.After(s.ExpiresAt) {
+		expires = s.ExpiresAt
+	}
+	return TokenClaims{ID: string(NewUUID[tokenID](e)), UserID: s.UserID, SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}
 }
 
 // NewSecret returns a new opaque token.

@@ -33,6 +33,7 @@ type Auth struct {
 	MFAPolicy          signin.MFAPolicy `env:"MFA_POLICY" envDefault:"always" desc:"when a person with an authenticator needs a code at login: always, or risk (only if the score is above RISK_FULL_TRUST_MAX)"`
 	MFAPendingTTL      time.Duration    `env:"MFA_PENDING_TTL" envDefault:"5m" desc:"how long a login waits for the code of the authenticator"`
 	MFAIssuer          auth.Issuer      `env:"MFA_ISSUER" envDefault:"Tollgate" desc:"the name under which an authenticator app lists this service"`
+	ReauthMaxAge       time.Duration    `env:"REAUTHENTICATION_MAX_AGE" envDefault:"5m" desc:"how long a password or a code counts for a change of the second factor, 1s to 24h"`
 	Risk               Risk
 }
 
@@ -82,12 +83,12 @@ func (a Auth) NoticesOn() bool { return a.Notices == "on" }
 
 // StepUp returns the configuration of step-up.
 func (a Auth) StepUp() stepup.Config {
-	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts, Learn: a.Risk.History.Learns()}
+	return stepup.Config{CodeTTL: a.OTPTTL, Attempts: a.OTPAttempts, Learn: a.Risk.History.Learns(), AccessTokenTTL: a.AccessTokenTTL}
 }
 
 // Credentials returns the configuration of changes of credentials.
 func (a Auth) Credentials() credentials.Config {
-	return credentials.Config{Lockout: a.lockout(), Issuer: a.MFAIssuer}
+	return credentials.Config{Lockout: a.lockout(), Issuer: a.MFAIssuer, ReauthenticationMaxAge: a.ReauthMaxAge}
 }
 
 func (a Auth) lockout() auth.LockoutPolicy {

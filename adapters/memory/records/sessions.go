@@ -165,6 +165,7 @@ func matchesFilter(s auth.Session, which authstore.SessionFilter) bool {
 
 func copySession(s auth.Session) auth.Session {
 	s.CreatedAt, s.LastActivity, s.EndedAt = truncateToMicroseconds(s.CreatedAt), truncateToMicroseconds(s.LastActivity), truncateToMicroseconds(s.EndedAt)
+	s.ReauthenticatedAt = truncateToMicroseconds(s.ReauthenticatedAt)
 	s.ExpiresAt, s.MaxExpiresAt = truncateToMicroseconds(s.ExpiresAt), truncateToMicroseconds(s.MaxExpiresAt)
 	return s
 }

@@ -45,6 +45,8 @@ type sessionRow struct {
 	IPAddress      address             `bun:"ip_address"`
 	EndedAt        database.Instant    `bun:"ended_at"`
 	EndReason      auth.EndReason      `bun:"end_reason"`
+
+	ReauthenticatedAt database.Instant `bun:"reauthenticated_at"`
 }
 
 func newSessionRow(s auth.Session) *sessionRow {
@@ -54,6 +56,7 @@ func newSessionRow(s auth.Session) *sessionRow {
 		CreatedAt: database.NewInstant(s.CreatedAt), LastActivity: database.NewInstant(s.LastActivity),
 		ExpiresAt: database.NewInstant(s.ExpiresAt), MaxExpiresAt: database.NewInstant(s.MaxExpiresAt),
 		IPAddress: address{s.IPAddress}, EndedAt: database.NewInstant(s.EndedAt), EndReason: s.EndReason,
+		ReauthenticatedAt: database.NewInstant(s.ReauthenticatedAt),
 	}
 }
 
@@ -64,6 +67,7 @@ func (r *sessionRow) toSession() auth.Session {
 		CreatedAt: r.CreatedAt.Time, LastActivity: r.LastActivity.Time,
 		ExpiresAt: r.ExpiresAt.Time, MaxExpiresAt: r.MaxExpiresAt.Time,
 		IPAddress: r.IPAddress.Addr, EndedAt: r.EndedAt.Time, EndReason: r.EndReason,
+		ReauthenticatedAt: r.ReauthenticatedAt.Time,
 	}
 }
 

@@ -112,8 +112,8 @@ func (u *stubUseCases) ChangePassword(_ context.Context, s auth.Session, present
 	return u.recordCall("change password")
 }
 
-func (u *stubUseCases) Enrol(_ context.Context, s auth.Session) (credentials.Enrolment, error) {
-	u.user = s.UserID
+func (u *stubUseCases) Enrol(_ context.Context, s auth.Session, present auth.Password) (credentials.Enrolment, error) {
+	u.user, u.words = s.UserID, [2]auth.Password{present}
 	return credentials.Enrolment{Secret: auth.TOTPSecret([]byte("12345678901234567890")), URI: "otpauth://totp/x"}, u.recordCall("enrol")
 }
 
@@ -149,7 +149,7 @@ func (u *stubUseCases) Initiate(_ context.Context, s auth.Session, m auth.StepUp
 
 func (u *stubUseCases) Verify(_ context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error) {
 	u.id, u.code = string(id), code
-	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token"}, u.recordCall("verify")
+	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token", AccessToken: "access-token"}, u.recordCall("verify")
 }
 
 func (u *stubUseCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pending, error) {

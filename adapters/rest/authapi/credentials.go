@@ -1,6 +1,7 @@
 package authapi
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,7 +14,7 @@ import (
 // the errors.
 type Credentials interface {
 	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
-	Enrol(ctx context.Context, caller auth.Session) (credentials.Enrolment, error)
+	Enrol(ctx context.Context, caller auth.Session, present auth.Password) (credentials.Enrolment, error)
 	Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error)
 	Disable(ctx context.Context, caller auth.Session, code auth.OTP) error
 }
@@ -39,9 +40,23 @@ type enrolResponse struct {
 	OTPAuthURI string `json:"otpauthUri"`
 }
 
-// enrolMFA needs no request body.
+// enrolMFA needs no request body. One may have the present password, for a session whose last password or
+// code is too old.
 func (a *API) enrolMFA(c *fiber.Ctx, caller auth.Session) error {
-	e, err := a.credentials.Enrol(c.UserContext(), caller)
+	var present auth.Password
+	if len(bytes.TrimSpace(c.Body())) > 0 {
+		b, err := readBody(c)
+		if err != nil {
+			return err
+		}
+		if text, given := b.readText("currentPassword"); given {
+			present, err = auth.NewPassword("currentPassword", text)
+		}
+		if err := b.fieldError(err); err != nil {
+			return err
+		}
+	}
+	e, err := a.credentials.Enrol(c.UserContext(), caller, present)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func TestStepUp(t *testing.T) {
 		t.Errorf("the use case got %q for %q", s.method, s.user)
 	}
 	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+someID+`","otp":"012345"}`)
-	a.expect(t, 200, `{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified"}`)
+	a.expect(t, 200, `{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified","accessToken":"access-token"}`)
 	if s.id != someID || string(s.code) != "012345" {
 		t.Errorf("the use case got %q %q", s.id, string(s.code))
 	}

@@ -44,6 +44,7 @@ type verifyResponse struct {
 	Success       bool   `json:"success"`
 	NewTrustLevel string `json:"newTrustLevel"`
 	Message       string `json:"message"`
+	AccessToken   string `json:"accessToken"`
 }
 
 func (a *API) verifyStepUp(c *fiber.Ctx) error {
@@ -61,7 +62,7 @@ func (a *API) verifyStepUp(c *fiber.Ctx) error {
 		return err
 	}
 	setDeviceToken(c, p.DeviceToken)
-	return sendJSON(c, verifyResponse{true, p.TrustLevel.String(), "the session is verified"})
+	return sendJSON(c, verifyResponse{true, p.TrustLevel.String(), "the session is verified", string(p.AccessToken)})
 }
 
 type resendResponse struct {

@@ -229,11 +229,11 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Devices: fx.devices, DeviceTokens: fx.tokens,
 		Challenges: records.NewChallenges(db), Transaction: db,
-		Root:     root,
+		Root: root, Tokens: plainSigner{},
 		Couriers: stepup.Couriers{Email: fx, SMS: fx}, Throttle: openThrottle{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
-	fx.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate"}, credentials.Ports{
+	fx.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate", ReauthenticationMaxAge: 24 * time.Hour}, credentials.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
 		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
@@ -397,7 +397,7 @@ func (fx *proofFixture) refresh(t *rapid.T) {
 func (fx *proofFixture) climbToFull(t *rapid.T) {
 	h, s := fx.drawCaller(t)
 	if rapid.Bool().Draw(t, "enrols") {
-		if e, err := fx.credentials.Enrol(t.Context(), s); isAccepted(t, err) {
+		if e, err := fx.credentials.Enrol(t.Context(), s, auth.Password{}); isAccepted(t, err) {
 			h.secrets = append(h.secrets, e.Secret)
 		}
 		_, err := fx.credentials.Activate(t.Context(), s, fx.drawCode(t, h))
@@ -480,7 +480,7 @@ func (fx *proofFixture) resend(t *rapid.T) {
 
 func (fx *proofFixture) enrol(t *rapid.T) {
 	h, s := fx.drawCaller(t)
-	if e, err := fx.credentials.Enrol(t.Context(), s); isAccepted(t, err) {
+	if e, err := fx.credentials.Enrol(t.Context(), s, auth.Password{}); isAccepted(t, err) {
 		h.secrets = append(h.secrets, e.Secret)
 	}
 }

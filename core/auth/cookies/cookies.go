@@ -165,16 +165,9 @@ func (s *Service) Rotate(ctx context.Context, secret auth.CookieSecret) (auth.Co
 // Token returns an access token of a session for one act: it is valid for a minute. Use cases of the
 // registry take it to learn who acts.
 func (s *Service) Token(ctx context.Context, session auth.Session) (string, error) {
-	now := s.ports.Clock.Now()
-	token, err := s.ports.Tokens.Sign(ctx, secrets.TokenClaims{
-		ID:     string(secrets.NewUUID[tokenID](s.ports.Entropy)),
-		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: now.Add(tokenTTL),
-	})
+	token, err := s.ports.Tokens.Sign(ctx, secrets.NewSessionClaims(s.ports.Entropy, &session, s.ports.Clock.Now(), tokenTTL))
 	return string(token), err
 }
-
-// tokenID is the jti of an access token.
-type tokenID string
 
 func (s *Service) newCookie(of Begun) (auth.CookieSecret, auth.SessionCookie) {
 	secret := secrets.NewSecret[auth.CookieSecret](s.ports.Entropy)

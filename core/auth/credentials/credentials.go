@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -26,6 +27,8 @@ import (
 type Config struct {
 	Lockout auth.LockoutPolicy // of wrong passwords and codes; its numbers are positive
 	Issuer  auth.Issuer        // the name under which an authenticator lists this service
+	// ReauthenticationMaxAge is how long a password or a code counts for a change of the second factor.
+	ReauthenticationMaxAge time.Duration
 }
 
 // Validate returns an error that begins with the first setting that is out of range, by the name of
@@ -33,6 +36,9 @@ type Config struct {
 func (c Config) Validate() error {
 	if err := c.Lockout.Validate(); err != nil {
 		return err
+	}
+	if c.ReauthenticationMaxAge < time.Second || c.ReauthenticationMaxAge > 24*time.Hour {
+		return fmt.Errorf("REAUTHENTICATION_MAX_AGE: %v is not in the range 1s to 24h", c.ReauthenticationMaxAge)
 	}
 	if issuer := string(c.Issuer); strings.TrimSpace(issuer) == "" || strings.Contains(issuer, ":") {
 		return fmt.Errorf("MFA_ISSUER: %q is empty or contains a colon", issuer)
@@ -124,7 +130,7 @@ func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 // transaction. It returns the error of requireSession if the session must not change credentials.
 func (s *Service) changeAccount(
 	ctx context.Context, caller auth.Session, action string,
-	alter func(*auth.Account) error, do func(ctx context.Context) error,
+	alter func(*auth.Account) error, do func(ctx context.Context, session auth.Session) error,
 ) error {
 	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		err := s.ports.Accounts.Update(ctx, caller.UserID, func(a *auth.Account) error {
@@ -134,10 +140,11 @@ func (s *Service) changeAccount(
 		if err != nil {
 			return err
 		}
-		if err := s.requireSession(ctx, caller.ID); err != nil {
+		session, err := s.requireSession(ctx, caller.ID)
+		if err != nil {
 			return err
 		}
-		if err := do(ctx); err != nil {
+		if err := do(ctx, session); err != nil {
 			return err
 		}
 		return s.ports.Trail.Record(ctx, audit.Entry{
@@ -157,13 +164,34 @@ var errEnded = errors.New("the session has ended")
 // because the caller may be a cached copy from before the session ended or was lowered. It returns
 // fault.Unauthenticated with code invalid_token for a session that has ended, and fault.Forbidden
 // with code insufficient_trust below FULL_TRUST.
-func (s *Service) requireSession(ctx context.Context, id auth.SessionID) error {
+func (s *Service) requireSession(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	session, err := s.ports.Sessions.Get(ctx, id)
 	switch {
 	case err != nil:
-		return err
+		return auth.Session{}, err
 	case !session.Active(s.ports.Clock.Now()):
-		return fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
+		return auth.Session{}, fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
 	}
-	return trust.Require(session.TrustLevel, auth.FullTrust)
+	return session, trust.Require(session.TrustLevel, auth.FullTrust)
+}
+
+// recordAuthentication records that the person has just given a password or a code in the session.
+func (s *Service) recordAuthentication(ctx context.Context, id auth.SessionID) error {
+	return s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
+		stored.ReauthenticatedAt = s.ports.Clock.Now()
+		return nil
+	})
+}
+
+// endOthers ends the other sessions of the caller, resets the count of failures and ends the logins that
+// wait for a second factor. It returns the sessions that ended; drop their copies after the transaction.
+func (s *Service) endOthers(ctx context.Context, caller auth.Session, reason auth.EndReason) ([]auth.SessionID, error) {
+	if err := s.guard.Clear(ctx, auth.ActsLockout(caller.UserID)); err != nil {
+		return nil, err
+	}
+	if err := s.ports.Pending.RemoveAll(ctx, caller.UserID); err != nil {
+		return nil, err
+	}
+	others := authstore.SessionFilter{UserID: caller.UserID, Except: caller.ID}
+	return s.ports.Sessions.End(ctx, others, s.ports.Clock.Now(), reason)
 }

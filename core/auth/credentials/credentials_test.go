@@ -75,7 +75,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, audit.New(fx.log, fx.clock, testEntropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, testEntropy{}, rootSecret
 	fx.service, err = credentials.New(credentials.Config{
-		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate",
+		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
 	}, fx.ports)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func (fx *fixture) wantNoPendingLogin() {
 
 func (fx *fixture) mustEnrol(caller auth.Session) (auth.TOTPSecret, []auth.OTP) {
 	fx.t.Helper()
-	e, err := fx.service.Enrol(context.Background(), caller)
+	e, err := fx.service.Enrol(context.Background(), caller, auth.Password{})
 	fx.mustSucceed(err)
 	if e.URI != e.Secret.URI("Tollgate", anna) {
 		fx.t.Errorf("URI %s", e.URI)
@@ -189,7 +189,7 @@ func TestLevels(t *testing.T) {
 func (fx *fixture) wantRefused(s auth.Session, kind fault.Kind, code fault.Code) {
 	fx.t.Helper()
 	ctx := context.Background()
-	_, err := fx.service.Enrol(ctx, s)
+	_, err := fx.service.Enrol(ctx, s, auth.Password{})
 	fx.wantFault("enrol", err, kind, code)
 	_, err = fx.service.Activate(ctx, s, "000000")
 	if !fault.Is(err, fault.Conflict) { // there may be nothing to activate
@@ -231,7 +231,7 @@ func TestOutdatedCopies(t *testing.T) {
 func TestPendingAuthenticatorsEnd(t *testing.T) {
 	fx := newFixture(t)
 	one, other := fx.newSession("one", auth.FullTrust), fx.newSession("other", auth.FullTrust)
-	e, err := fx.service.Enrol(t.Context(), one)
+	e, err := fx.service.Enrol(t.Context(), one, auth.Password{})
 	fx.mustSucceed(err)
 	code := func() auth.OTP { return e.Secret.Code(auth.TOTPStep(fx.clock.Now())) }
 	_, err = fx.service.Activate(t.Context(), other, code())
@@ -262,7 +262,7 @@ func TestPendingAuthenticatorsEnd(t *testing.T) {
 	if fx.getAccount().MFA.Active {
 		t.Error("it is active")
 	}
-	fx.mustEnrol(one) // replaces it
+	fx.mustEnrol(fx.newSession("third", auth.FullTrust)) // replaces it
 }
 
 func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
@@ -272,9 +272,9 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	fx.wantFault("activate nothing", err, fault.Conflict, "")
 	fx.wantFault("disable nothing", fx.service.Disable(t.Context(), caller, "000000"), fault.Conflict, "")
 
-	first, err := fx.service.Enrol(t.Context(), caller)
+	first, err := fx.service.Enrol(t.Context(), caller, auth.Password{})
 	fx.mustSucceed(err)
-	second, err := fx.service.Enrol(t.Context(), caller)
+	second, err := fx.service.Enrol(t.Context(), caller, auth.Password{})
 	fx.mustSucceed(err)
 	if first.Secret == second.Secret {
 		t.Error("enrolling again gives the same secret")
@@ -287,7 +287,7 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	if len(codes) != 10 || len(slices.Compact(slices.Sorted(slices.Values(codes)))) != 10 || !fx.getAccount().MFA.Active {
 		t.Errorf("recovery codes %d, account %+v", len(codes), fx.getAccount().MFA)
 	}
-	_, err = fx.service.Enrol(t.Context(), caller)
+	_, err = fx.service.Enrol(t.Context(), caller, auth.Password{})
 	fx.wantFault("enrol while active", err, fault.Conflict, "")
 
 	fx.wantFault("wrong code", fx.service.Disable(t.Context(), caller, "000000"), fault.Unauthenticated, auth.CodeInvalidMFA)
@@ -417,4 +417,62 @@ func TestOperator(t *testing.T) {
 	if got := fx.getAccount().MFA; got.Active || len(got.Secret) != 0 || len(got.Recovery) != 0 {
 		t.Errorf("what stays is %+v", got)
 	}
+}
+
+// TestReauthentication enrols with a password or code of each age. Only a recent one counts, or the present
+// password in the request.
+func TestReauthentication(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	caller := fx.newSession("s", auth.FullTrust)
+	enrol := func(present auth.Password) error {
+		_, err := fx.service.Enrol(ctx, caller, present)
+		return err
+	}
+	fx.clock.Advance(5 * time.Minute)
+	fx.mustSucceed(enrol(auth.Password{}))
+	fx.clock.Advance(time.Second)
+	f, ok := fault.As(enrol(auth.Password{}))
+	challenge, _ := f.Details["challenge"].(string)
+	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details["maxAge"] != 300 ||
+		!strings.Contains(challenge, `max_age="300"`) || !strings.Contains(challenge, `acr_values="FULL_TRUST"`) {
+		t.Errorf("after more than five minutes: %v, %v", f, f.Details)
+	}
+	fx.wantFault("a wrong password", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	fx.mustSucceed(enrol(fx.newPassword(present)))
+	fx.clock.Advance(5 * time.Minute)
+	fx.mustSucceed(enrol(auth.Password{})) // the password of before still counts
+	fx.clock.Advance(time.Minute)
+	fx.wantFault("six minutes later", enrol(auth.Password{}), fault.Forbidden, auth.CodeInsufficientTrust)
+
+	ahead := fx.clock.Now().Add(time.Hour) // written by an instance whose clock was ahead
+	fx.mustSucceed(fx.ports.Sessions.Update(ctx, "s", func(s *auth.Session) error { s.ReauthenticatedAt = ahead; return nil }))
+	fx.wantFault("a code of the future", enrol(auth.Password{}), fault.Forbidden, auth.CodeInsufficientTrust)
+	fx.mustSucceed(fx.service.ChangePassword(ctx, caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")))
+	fx.mustSucceed(enrol(auth.Password{}))
+	for range 5 {
+		fx.wantFault("guesses", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	}
+	fx.wantFault("a sixth guess", enrol(fx.newPassword("Another-Horse-8")), fault.Forbidden, auth.CodeAccountLocked)
+}
+
+// TestChangedFactorEndsOtherSessions activates and disables an authenticator: the other sessions of the
+// person end, and their copies are dropped.
+func TestChangedFactorEndsOtherSessions(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	caller := fx.newSession("s", auth.FullTrust)
+	wantOnly := func(other auth.SessionID) {
+		t.Helper()
+		for id, reason := range map[auth.SessionID]auth.EndReason{"s": "", other: auth.EndSecondFactor} {
+			s, err := fx.ports.Sessions.Get(ctx, id)
+			if err != nil || s.EndReason != reason {
+				t.Errorf("session %s ended by %q, want %q; error %v", id, s.EndReason, reason, err)
+			}
+		}
+	}
+	fx.newSession("before", auth.Unverified)
+	secret, _ := fx.mustEnrol(caller)
+	wantOnly("before")
+	fx.newSession("after", auth.FullTrust)
+	fx.mustSucceed(fx.service.Disable(ctx, caller, secret.Code(auth.TOTPStep(fx.clock.Now()))))
+	wantOnly("after")
 }

@@ -31,7 +31,7 @@ func (fx *fixture) holdPasswords(hold func(n int)) *credentials.Service {
 	ports := fx.ports
 	ports.Passwords = &holdingHasher{PasswordHasher: fx.hasher, hold: hold}
 	service, err := credentials.New(credentials.Config{
-		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
+		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
 	}, ports)
 	fx.mustSucceed(err)
 	return service

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // ChangePassword sets the caller's password, and ends their other sessions and their logins that
@@ -23,11 +22,15 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return err
 	}
-	if err := s.rules.Check("newPassword", next); err != nil {
+	account, err := s.ports.Accounts.Get(ctx, caller.UserID)
+	if err != nil {
+		return err
+	}
+	if err := s.rules.Check("newPassword", next, account.Email, account.Name); err != nil {
 		return err
 	}
 	var ended []auth.SessionID
-	err := s.withLockout(ctx, caller, func() (err error) {
+	err = s.withLockout(ctx, caller, func() (err error) {
 		ended, err = s.verifyAndReplace(ctx, caller, present, next)
 		return err
 	})
@@ -114,24 +117,14 @@ func (s *Service) replacePassword(
 		}
 		a.ReplacePassword(renewed, s.ports.Clock.Now())
 		return nil
-	}, func(ctx context.Context) (err error) {
-		if err := s.resetLogins(ctx, caller); err != nil {
+	}, func(ctx context.Context, _ auth.Session) (err error) {
+		if ended, err = s.endOthers(ctx, caller, auth.EndPassword); err != nil {
 			return err
 		}
-		others := authstore.SessionFilter{UserID: caller.UserID, Except: caller.ID}
-		ended, err = s.ports.Sessions.End(ctx, others, s.ports.Clock.Now(), auth.EndPassword)
-		return err
+		return s.recordAuthentication(ctx, caller.ID)
 	})
 	if errors.Is(err, errOutdated) {
 		return nil, found, nil
 	}
 	return ended, found, err
-}
-
-// resetLogins resets the count of failures and ends the logins that wait for a second factor.
-func (s *Service) resetLogins(ctx context.Context, caller auth.Session) error {
-	if err := s.guard.Clear(ctx, auth.ActsLockout(caller.UserID)); err != nil {
-		return err
-	}
-	return s.ports.Pending.RemoveAll(ctx, caller.UserID)
 }

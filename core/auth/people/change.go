@@ -63,7 +63,11 @@ func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) 
 // SetPassword sets a person's password, and ends their sessions and their logins that wait for a
 // second factor.
 func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Password) error {
-	hash, err := s.hashPassword(ctx, p)
+	a, err := s.ByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	hash, err := s.hashPassword(ctx, p, a.Email, a.Name)
 	if err != nil {
 		return err
 	}

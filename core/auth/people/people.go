@@ -83,7 +83,7 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	if err := checkPhone(p.Phone); err != nil {
 		return auth.Account{}, err
 	}
-	hash, err := s.hashPassword(ctx, p.Password)
+	hash, err := s.hashPassword(ctx, p.Password, p.Email, name)
 	if err != nil {
 		return auth.Account{}, err
 	}
@@ -122,8 +122,8 @@ func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth
 	return s.ports.Accounts.List(ctx, after, limit)
 }
 
-func (s *Service) hashPassword(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
-	if err := s.rules.Check("password", p); err != nil {
+func (s *Service) hashPassword(ctx context.Context, p auth.Password, email auth.Email, name string) (auth.PasswordHash, error) {
+	if err := s.rules.Check("password", p, email, name); err != nil {
 		return "", err
 	}
 	return s.ports.Passwords.Hash(ctx, p)

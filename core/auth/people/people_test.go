@@ -157,6 +157,35 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// TestContextWords checks passwords that somebody who knows the person guesses first.
+func TestContextWords(t *testing.T) {
+	rules := people.NewPasswordRules()
+	for password, origin := range map[string]string{
+		"Ann@example.com1": "e-mail", "Example.com-1234": "e-mail", "Ann.Marie-1815!": "e-mail", "Tollgate-1234": "service",
+		"TOLLGATE!tollgate1": "service", "Lovelace-1815!": "name", "Ångström-99!": "name", "Ann-Lovelace-Example-1": "e-mail",
+		"Annual-Report-2031!": "", "Correct-Horse-7-Battery": "", "My-Tollgate-Secret-9-Horses": "", "ann Has 3 Green Parrots!": "", "Com-fortable-9!": "",
+	} {
+		err := rules.Check("newPassword", mustPassword(t, password), "ann.marie@example.com", "Ann Lovelace Ångström")
+		if (err == nil) != (origin == "") {
+			t.Errorf("%s: %v", password, err)
+		}
+		if f, ok := fault.As(err); origin != "" && ok {
+			if fields, _ := f.Details["fields"].(map[string]string); f.Code != auth.CodeValidation || !strings.Contains(fields["newPassword"], origin) {
+				t.Errorf("%s: %v, %v; want %q", password, f, f.Details, origin)
+			}
+		}
+	}
+}
+
+func mustPassword(t *testing.T, s string) auth.Password {
+	t.Helper()
+	p, err := auth.NewPassword("newPassword", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestLockLeavesSessionsAndDisableEndsThem(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	fx.addAnna()

@@ -8,9 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// tokenID is the jti of an access token.
-type tokenID string
-
 // issueTokens stores the first refresh token of a new session and returns it with an access token.
 func (s *Service) issueTokens(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
 	secret := secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
@@ -30,19 +27,13 @@ func (s *Service) saveRefreshToken(ctx context.Context, session *auth.Session, s
 // signTokens signs an access token and returns it together with the refresh token. The access token
 // expires with the session at the latest.
 func (s *Service) signTokens(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
-	expires := now.Add(s.config.AccessTokenTTL)
-	if expires.After(session.ExpiresAt) {
-		expires = session.ExpiresAt
-	}
-	token, err := s.ports.Tokens.Sign(ctx, secrets.TokenClaims{
-		ID:     string(secrets.NewUUID[tokenID](s.ports.Entropy)),
-		UserID: session.UserID, SessionID: session.ID, IssuedAt: now, ExpiresAt: expires,
-	})
+	claims := secrets.NewSessionClaims(s.ports.Entropy, session, now, s.config.AccessTokenTTL)
+	token, err := s.ports.Tokens.Sign(ctx, claims)
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{
 		UserID: session.UserID, SessionID: session.ID, TrustLevel: session.TrustLevel,
-		AccessToken: token, RefreshToken: secret, ExpiresIn: expires.Sub(now),
+		AccessToken: token, RefreshToken: secret, ExpiresIn: claims.ExpiresAt.Sub(now),
 	}, nil
 }

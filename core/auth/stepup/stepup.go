@@ -23,10 +23,14 @@ type Config struct {
 	CodeTTL  time.Duration // OTP_TTL
 	Attempts int           // OTP_ATTEMPTS
 	Learn    bool          // sessions that pass are learnt from (RISK_HISTORY is not off)
+
+	AccessTokenTTL time.Duration // ACCESS_TOKEN_TTL
 }
 
 // Defaults returns the default settings (contract A-42).
-func Defaults() Config { return Config{CodeTTL: 10 * time.Minute, Attempts: 3, Learn: true} }
+func Defaults() Config {
+	return Config{CodeTTL: 10 * time.Minute, Attempts: 3, Learn: true, AccessTokenTTL: 15 * time.Minute}
+}
 
 // Validate returns an error that begins with the first setting that is out of range, by the name of
 // its environment variable.
@@ -51,6 +55,7 @@ type Ports struct {
 	Deferrals    authstore.HistoryDeferrals // nil: sessions are not learnt from
 	Transaction  transaction.Runner
 
+	Tokens   secrets.TokenSigner
 	Couriers Couriers
 	Throttle throttle.Throttle
 	Cache    sessioncache.Cache

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -121,6 +122,13 @@ type fixture struct {
 	log      *records.AuditLog
 }
 
+// plainSigner signs a token as the ID of its session and when it expires.
+type plainSigner struct{}
+
+func (plainSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+	return auth.AccessToken(string(c.SessionID) + " " + c.ExpiresAt.Sub(c.IssuedAt).String()), nil
+}
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, now := records.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -137,7 +145,7 @@ func newFixture(t *testing.T) *fixture {
 	var err error
 	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
 	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = audit.New(fx.log, fx.clock, entropy), fx.clock, entropy
-	fx.ports.Root = auth.RootSecret(strings.Repeat("r", 32))
+	fx.ports.Root, fx.ports.Tokens = auth.RootSecret(strings.Repeat("r", 32)), plainSigner{}
 	fx.service, err = stepup.New(stepup.Defaults(), fx.ports)
 	if err != nil {
 		t.Fatal(err)
@@ -225,6 +233,10 @@ func TestRightCode(t *testing.T) {
 	d, err := fx.ports.Devices.Get(context.Background(), device)
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, error %v; want it confirmed", d, err)
+	}
+	stored := fx.getSession()
+	if want := string(stored.ID) + " 15m0s"; string(passed.AccessToken) != want || !stored.ReauthenticatedAt.Equal(fx.clock.Now()) {
+		t.Errorf("the access token is %q, want %q; the session %+v", string(passed.AccessToken), want, stored)
 	}
 	token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
 	if err != nil || token.DeviceID != device {

@@ -10,16 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Passed is the result of a verification whose code was right.
 type Passed struct {
 	TrustLevel  auth.TrustLevel
 	DeviceToken auth.DeviceSecret // the new token of the device (contract A-37)
+	AccessToken auth.AccessToken  // a new one of the session; the earlier ones stay good (contract A-43)
 }
 
 // Verify checks a code against a challenge. The right code raises the session of the challenge to
-// FULL_TRUST, confirms its device and returns a new device token (contract A-43).
+// FULL_TRUST, confirms its device, and returns a new device token and a new access token (contract A-43).
 //
 // The error is fault.Invalid with code invalid_input if the challenge is unknown, used, expired or
 // void, or its session has ended. It is fault.Unauthenticated with code invalid_otp if the code is
@@ -142,7 +144,7 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 		if !stored.Active(t.now) {
 			return errChallenge()
 		}
-		stored.TrustLevel = auth.FullTrust
+		stored.TrustLevel, stored.ReauthenticatedAt = auth.FullTrust, t.now
 		t.session = *stored
 		return nil
 	})
@@ -155,6 +157,10 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 		}
 	}
 	t.passed.TrustLevel = auth.FullTrust
+	claims := secrets.NewSessionClaims(s.ports.Entropy, &t.session, t.now, s.config.AccessTokenTTL)
+	if t.passed.AccessToken, err = s.ports.Tokens.Sign(ctx, claims); err != nil {
+		return err
+	}
 	return s.ports.Trail.Record(ctx, auditEntry(&t.session, t.id, true, map[string]any{
 		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
 	}))

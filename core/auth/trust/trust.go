@@ -4,6 +4,7 @@ package trust
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -121,6 +122,23 @@ func Require(have, need auth.TrustLevel) error {
 		WithDetail("requiredTrustLevel", need.String()).
 		WithDetail("trustLevel", have.String()).
 		WithDetail("challenge", Challenge(need))
+}
+
+// RequireRecent returns fault.Forbidden with code insufficient_trust if the person of a session has not
+// given a password or a code within maxAge (contract A-64). A time in the future, of a clock that was
+// ahead, is not recent. The detail "challenge" is that of RFC 9470 with max_age.
+func RequireRecent(s *auth.Session, now time.Time, maxAge time.Duration) error {
+	age := now.Sub(s.Authenticated())
+	if age <= maxAge && age >= -auth.ClockTolerance {
+		return nil
+	}
+	seconds := int(maxAge / time.Second)
+	return fault.Newf(fault.Forbidden, "this needs a password or a code that was given within the last %d seconds: "+
+		"step up, or send currentPassword", seconds).WithCode(auth.CodeInsufficientTrust).
+		WithDetail("requiredTrustLevel", auth.FullTrust.String()).
+		WithDetail("trustLevel", s.TrustLevel.String()).
+		WithDetail("maxAge", seconds).
+		WithDetail("challenge", fmt.Sprintf(`%s, max_age="%d"`, Challenge(auth.FullTrust), seconds))
 }
 
 // Challenge returns the challenge of RFC 9470, section 3, for a level.

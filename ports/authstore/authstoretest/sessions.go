@@ -75,7 +75,7 @@ func Session(user, n int) auth.Session {
 		CreatedAt: created, LastActivity: created.Add(time.Minute),
 		ExpiresAt: created.Add(time.Hour), MaxExpiresAt: created.Add(24 * time.Hour),
 		IPAddress: netip.MustParseAddr("192.0.2.7"),
-		EndedAt:   created.Add(time.Minute), EndReason: auth.EndTerminated,
+		EndedAt:   created.Add(time.Minute), EndReason: auth.EndTerminated, ReauthenticatedAt: created.Add(time.Second),
 	}
 }
 
@@ -125,6 +125,7 @@ func sessionDraw(r *rapid.T, n int) auth.Session {
 	s.ExpiresAt, s.MaxExpiresAt = recordtest.Instant().Draw(r, "expires"), recordtest.Instant().Draw(r, "at most")
 	s.IPAddress = recordtest.Address().Draw(r, "address")
 	s.EndedAt = recordtest.Optional(recordtest.Instant()).Draw(r, "ended")
+	s.ReauthenticatedAt = recordtest.Optional(recordtest.Instant()).Draw(r, "reauthenticated")
 	s.EndReason = rapid.SampledFrom([]auth.EndReason{"", auth.EndSignOut, auth.EndReplay}).Draw(r, "reason")
 	return s
 }

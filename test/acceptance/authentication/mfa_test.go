@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // startLogin makes the first step of a login and returns the user id.
@@ -293,5 +294,53 @@ func TestMFAOfOperators(t *testing.T) {
 			t.Errorf("enrol-mfa shows %s", shown)
 		}
 		p.Login(t, s) // an authenticator that is not active does not require a code
+	})
+}
+
+// TestReauthentication lets the last code get too old for an enrolment. A password in the request or
+// another step-up counts (contract A-64).
+func TestReauthentication(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s", "RISK_VELOCITY_SESSIONS=1000")
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		enrol := func(body any) apiclient.Response { t.Helper(); return ada.PostJSON(t, s, "/auth/mfa/enroll", body) }
+		await.Until(t, fixture.Patience, "the code is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
+		refused := enrol(nil)
+		d := apiclient.WantAuthError(t, refused.WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		if challenge := refused.Header.Get("WWW-Authenticate"); d["maxAge"] != 1.0 || !strings.Contains(challenge, `max_age="1"`) || !strings.Contains(challenge, "insufficient_user_authentication") {
+			t.Errorf("the challenge is %s, the details are %v", challenge, d)
+		}
+		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": "Wrong-Horse-7"}).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": ""}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+		enrol(map[string]string{"currentPassword": fixture.Password}).WantStatus(t, http.StatusOK)
+		await.Until(t, fixture.Patience, "the password is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
+		ada.StepUp(t, e, s)
+		if a := enrol(nil); a.Status != http.StatusOK { // it took more than a second
+			enrol(map[string]string{"currentPassword": fixture.Password}).WantStatus(t, http.StatusOK)
+		}
+	})
+}
+
+// TestAuthenticatorEndsOtherSessions activates and disables an authenticator: the other sessions of the
+// person end on every instance, with their refresh tokens.
+func TestAuthenticatorEndsOtherSessions(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000")
+		ada := e.NewPerson(t, "ada@example.com")
+		other := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "other"}}
+		other.Login(t, s)
+		ada.Login(t, s)
+		ada.StepUp(t, e, s)
+		var enrolled struct{ OTPAuthURI string }
+		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
+		awaitEnded(t, s, other)
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": other.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
 	})
 }

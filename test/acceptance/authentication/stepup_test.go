@@ -204,3 +204,26 @@ func wantWindow(t *testing.T, a apiclient.Response, window time.Duration) {
 		t.Errorf("Retry-After is %q, retryAfter %v", a.Header.Get("Retry-After"), details["retryAfter"])
 	}
 }
+
+// TestStepUpReturnsAnAccessToken checks that the new token and the one of before have the new level.
+func TestStepUpReturnsAnAccessToken(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		id := startChallenge(t, ada, s)
+		var got struct{ AccessToken, NewTrustLevel string }
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": e.LastCode(t, ada.Email)}).
+			WantStatus(t, http.StatusOK).Decode(t, &got)
+		var sessions [2]struct{ ID, TrustLevel string }
+		for i, token := range [...]string{ada.AccessToken, got.AccessToken} {
+			apiclient.Call(t, "GET", s.API+"/auth/session", nil, "Authorization", "Bearer "+token).WantStatus(t, http.StatusOK).Decode(t, &sessions[i])
+			if sessions[i].TrustLevel != got.NewTrustLevel || sessions[i].ID != sessions[0].ID {
+				t.Errorf("token %d has the session %+v, want that of %+v", i, sessions[i], sessions[0])
+			}
+		}
+		if got.AccessToken == "" || got.AccessToken == ada.AccessToken {
+			t.Error("the access token is not new")
+		}
+	})
+}

@@ -61,7 +61,7 @@ type Devices interface {
 // and documents the errors.
 type Credentials interface {
 	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
-	Enrol(ctx context.Context, caller auth.Session) (credentials.Enrolment, error)
+	Enrol(ctx context.Context, caller auth.Session, present auth.Password) (credentials.Enrolment, error)
 	Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error)
 	Disable(ctx context.Context, caller auth.Session, code auth.OTP) error
 }

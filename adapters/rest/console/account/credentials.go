@@ -65,7 +65,7 @@ func (p *Pages) showAuthenticator(v *site.Visit, problems site.Problems) error {
 
 // enrol shows the secret of a new authenticator, once.
 func (p *Pages) enrol(v *site.Visit) error {
-	e, err := p.ports.Credentials.Enrol(v.UserContext(), v.Session)
+	e, err := p.ports.Credentials.Enrol(v.UserContext(), v.Session, auth.Password{})
 	if err != nil {
 		return err
 	}

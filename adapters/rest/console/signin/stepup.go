@@ -83,7 +83,9 @@ func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems
 	for _, r := range routes {
 		view.Routes = append(view.Routes, routeView{r.Method, describeRoute(r)})
 	}
-	if view.Reasons, err = p.reasons(v); err != nil {
+	if v.Session.TrustLevel.Admits(auth.FullTrust) {
+		view.Reasons = []string{"The last password or code of this session is too old for this."}
+	} else if view.Reasons, err = p.reasons(v); err != nil {
 		return err
 	}
 	return v.Render(stepUpPage, site.Head{Title: "Verify that it is you", Problems: problems}, view)
