@@ -17,7 +17,7 @@ import (
 // The publishing client of the public registry. The tests run it unmodified.
 const (
 	clientPackage = "github.com/modelcontextprotocol/registry/cmd/publisher"
-	clientVersion = "v1.8.7"
+	clientVersion = "v1.8.9"
 )
 
 // buildClient returns the path of the publishing client. It builds the client unless the cache of
