@@ -31,8 +31,10 @@ var now = time.Unix(1_800_000_000, 0).UTC()
 type stubThrottle struct {
 	mu    sync.Mutex
 	limit uint64
-	away  bool // unavailable
-	used  map[string]uint64
+	// limits are limits of scopes other than limit.
+	limits map[throttle.Scope]uint64
+	away   bool // unavailable
+	used   map[string]uint64
 }
 
 func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
@@ -49,9 +51,13 @@ func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, key string) 
 	}
 	name := string(scope) + " " + key
 	l.used[name]++
+	limit, ok := l.limits[scope]
+	if !ok {
+		limit = l.limit
+	}
 	return throttle.Verdict{
-		Allowed: l.used[name] <= l.limit, Limit: l.limit,
-		Remaining: l.limit - min(l.limit, l.used[name]), ResetAt: now.Add(15 * time.Minute),
+		Allowed: l.used[name] <= limit, Limit: limit,
+		Remaining: limit - min(limit, l.used[name]), ResetAt: now.Add(15 * time.Minute),
 	}, nil
 }
 

@@ -284,7 +284,36 @@ func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Bod
 	case errors.Is(err, requestbody.ErrIncomplete):
 		return nil, fiber.ErrBadRequest
 	}
-	return read, err
+	if err != nil {
+		return nil, err
+	}
+	if err := s.countLargeBody(c, part); err != nil {
+		read.Release()
+		return nil, err
+	}
+	return read, nil
+}
+
+// largeBody is the size in bytes from which a body counts against a limit of its own: parsing it costs
+// as much as many requests of the usual size.
+const largeBody = 64 << 10
+
+// countLargeBody counts a request with a large body, before the body is parsed (contract A-52). Only
+// requests of the registry's limit have such bodies, except those of the console, which need a session.
+func (s *Server) countLargeBody(c *fiber.Ctx, part Part) error {
+	if part == nil || len(c.Request().Body()) <= largeBody || part.Scope(c.Method(), c.Path()) != throttle.RegistryAddress {
+		return nil
+	}
+	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(originOf(c).client))
+	if err != nil {
+		Log(c, s.log).WithError(err).WithField("scope", throttle.LargeBodies).Warn("the request was not counted against its limit")
+		return nil
+	}
+	if v.Allowed || v.Unlimited {
+		return nil
+	}
+	return fault.New(fault.Exhausted, "too many requests with a body of more than 64 KiB").WithCode("rate_limit_exceeded").
+		WithDetail("limit", v.Limit).After(v.RetryAfter(s.clock.Now()))
 }
 
 // handleServerError responds to errors before routing, for example a header over the bound. It does

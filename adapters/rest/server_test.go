@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // checkLimitHeaders checks the headers of a limit of 100.
@@ -292,6 +293,27 @@ func TestLimit(t *testing.T) {
 	s.throttle.limit = 0
 	if a := s.call(t, http.MethodGet, "/auth/echo", nil); a.status != 200 || a.header.Get("X-RateLimit-Limit") != "" {
 		t.Errorf("without a limit: %d %v", a.status, a.header)
+	}
+}
+
+// TestLargeBodiesHaveTheirOwnLimit expects requests with large bodies, with a length or in chunks, to be
+// refused above a limit of their own, whose headers they have, while others pass.
+func TestLargeBodiesHaveTheirOwnLimit(t *testing.T) {
+	s := serve(t, config(), nil)
+	s.throttle.limits = map[throttle.Scope]uint64{throttle.LargeBodies: 2}
+	large := strings.Repeat("a", 64<<10+1)
+	bodies := []io.Reader{strings.NewReader(large), io.MultiReader(strings.NewReader(large)), strings.NewReader(large)}
+	for i, want := range []int{200, 200, 429} {
+		a := s.call(t, http.MethodPost, "/v0.1/body", bodies[i])
+		if a.status != want {
+			t.Errorf("large body %d: %d, want %d", i+1, a.status, want)
+		}
+		if want == 429 && (a.header.Get("X-RateLimit-Limit") != "2" || a.header.Get("X-RateLimit-Remaining") != "0" || a.header.Get("Retry-After") == "") {
+			t.Errorf("headers %v", a.header)
+		}
+	}
+	if a := s.call(t, http.MethodPost, "/v0.1/body", strings.NewReader(large[1:])); a.status != 200 {
+		t.Errorf("a smaller body: %d", a.status)
 	}
 }
 

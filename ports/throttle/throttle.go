@@ -15,6 +15,7 @@ const (
 	AuthAddress     Scope = "auth"     // paths below /auth but GET /auth/session, by address
 	APIAddress      Scope = "api"      // GET /auth/session, devices, sessions, audit log and key set, by address
 	RegistryAddress Scope = "registry" // registry and methods, by address
+	LargeBodies     Scope = "large"    // large bodies, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
 

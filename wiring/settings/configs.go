@@ -90,6 +90,7 @@ func ThrottleConfig(l Limits, u Publishers, r RateLimit) inprocess.ThrottleConfi
 			throttle.AuthAddress:     {Requests: l.Auth, Window: l.Window},
 			throttle.APIAddress:      {Requests: l.API, Window: l.Window},
 			throttle.RegistryAddress: {Requests: l.Registry, Window: l.Window},
+			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
 			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
 			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
 

@@ -9,7 +9,7 @@ import (
 type Limits struct {
 	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, except GET /auth/session, per window and address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
 	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log per window and address; 0 = no limit"`
-	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests for registry and methods per window and address; 0 = no limit"`
+	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests for registry and methods per window and address; of those with a body of more than 64 KiB a sixteenth, at least 1; 0 = no limit"`
 	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of AUTH_RATE_LIMIT, API_RATE_LIMIT and REGISTRY_RATE_LIMIT"`
 	StepUp       uint64        `env:"STEP_UP_LIMIT" envDefault:"5" desc:"step-up challenges and resends per window and user; 0 = no limit"`
 	Notices      uint64        `env:"NOTICE_LIMIT" envDefault:"5" desc:"notices of one kind per person and hour; 0 = no limit"`
@@ -25,6 +25,18 @@ func (l Limits) Validate() error {
 		return fmt.Errorf("STEP_UP_WINDOW: %v is not one or more whole seconds", l.StepUpWindow)
 	}
 	return nil
+}
+
+// requestsPerLargeBody is how many requests of the usual size cost the service as much as one with a
+// large body.
+const requestsPerLargeBody = 16
+
+// largeBodies returns the limit of requests with large bodies.
+func (l Limits) largeBodies() uint64 {
+	if l.Registry == 0 {
+		return 0
+	}
+	return max(1, l.Registry/requestsPerLargeBody)
 }
 
 // isWholeSeconds reports whether d is one or more whole seconds.
