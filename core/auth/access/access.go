@@ -62,6 +62,10 @@ func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, e
 	if err != nil {
 		return Identity{}, err
 	}
+	if claims.IssuedAt.After(c.clock.Now().Add(auth.ClockTolerance)) {
+		// Issued by a clock that was ahead, the token would be good for too long: the client gets another one.
+		return Identity{}, fault.New(fault.Unauthenticated, "the access token is of a clock that was ahead").WithCode(auth.CodeTokenExpired)
+	}
 	if claims.Publisher != nil {
 		return Identity{Publisher: claims.Publisher}, nil
 	}
@@ -155,9 +159,9 @@ func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Sess
 	if err != nil {
 		return auth.Session{}, err
 	}
-	if s.Active(now) && now.Sub(s.LastActivity) >= activityStep {
+	if s.Active(now) && isStale(s.LastActivity, now) {
 		err := c.sessions.Update(transaction.Brief(ctx), id, func(stored *auth.Session) error {
-			if stored.Active(now) && stored.LastActivity.Before(now) {
+			if stored.Active(now) && isStale(stored.LastActivity, now) {
 				stored.LastActivity = now
 			}
 			s = *stored
@@ -170,6 +174,12 @@ func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Sess
 	}
 	c.cache.Put(ctx, s, now)
 	return s, nil
+}
+
+// isStale reports whether a last activity is to be renewed: it is old, or in the future, written by an
+// instance whose clock was ahead.
+func isStale(last, now time.Time) bool {
+	return now.Sub(last) >= activityStep || last.After(now.Add(auth.ClockTolerance))
 }
 
 func checkActive(s *auth.Session, now time.Time) error {

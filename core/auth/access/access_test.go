@@ -21,7 +21,10 @@ const (
 )
 
 // testVerifier reads a token as the ID of its session.
-type testVerifier struct{ user auth.UserID }
+type testVerifier struct {
+	user   auth.UserID
+	issued *time.Time // optional
+}
 
 func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	if t == "expired" {
@@ -30,7 +33,11 @@ func (v testVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.Tok
 	if t == "publisher" {
 		return secrets.TokenClaims{Publisher: &auth.Publisher{Method: "dns", Subject: "example.com"}}, nil
 	}
-	return secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}, nil
+	claims := secrets.TokenClaims{UserID: v.user, SessionID: auth.SessionID(t)}
+	if v.issued != nil {
+		claims.IssuedAt = *v.issued
+	}
+	return claims, nil
 }
 
 // countingSessions counts reads and writes of sessions.
@@ -62,7 +69,7 @@ func newFixture(t *testing.T) *fixture {
 	fx := &fixture{clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))}
 	fx.store = &countingSessions{Sessions: records.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
-	fx.checker = access.NewChecker(testVerifier{user}, fx.store, fx.cache, fx.clock)
+	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fx.clock)
 	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +105,7 @@ func TestCheck(t *testing.T) {
 		_, err := fx.checker.Check(ctx, token)
 		wantFault(t, string(token), err, code)
 	}
-	foreign := access.NewChecker(testVerifier{"99999999-2222-4333-8444-555555555555"}, fx.store, fx.cache, fx.clock)
+	foreign := access.NewChecker(testVerifier{user: "99999999-2222-4333-8444-555555555555"}, fx.store, fx.cache, fx.clock)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
 	fx.clock.Advance(time.Hour)
@@ -203,5 +210,27 @@ func TestPublisherHasNoSession(t *testing.T) {
 	got, err = fx.checker.Identify(ctx, auth.AccessToken(id))
 	if err != nil || got.Publisher != nil || got.Session.ID != id {
 		t.Errorf("Identify of a session = %+v, %v", got, err)
+	}
+}
+
+// TestClockThatWasAhead checks what an instance has written whose clock was an hour ahead, and then set
+// right: its last activity becomes the present time, and its token has expired.
+func TestClockThatWasAhead(t *testing.T) {
+	fx, ctx := newFixture(t), context.Background()
+	ahead := fx.clock.Now().Add(time.Hour)
+	if err := fx.store.Update(ctx, id, func(s *auth.Session) error { s.LastActivity = ahead; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || !s.LastActivity.Equal(fx.clock.Now()) {
+		t.Errorf("the last activity is %s at %s, error %v", s.LastActivity, fx.clock.Now(), err)
+	}
+	for after, code := range map[time.Duration]fault.Code{auth.ClockTolerance: "", auth.ClockTolerance + time.Second: auth.CodeTokenExpired, time.Hour: auth.CodeTokenExpired} {
+		issued := fx.clock.Now().Add(after)
+		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, fx.clock)
+		_, err := checker.Check(ctx, auth.AccessToken(id))
+		f, refused := fault.As(err)
+		if refused != (code != "") || refused && f.Code != code {
+			t.Errorf("issued %s ahead: %v, want %q", after, err, code)
+		}
 	}
 }

@@ -212,7 +212,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	account, err := fx.people.Add(t.Context(), people.Person{Email: owned, Name: "Anna", Password: fx.password, Phone: "+441632960961"})
 	ok(err)
 	fx.user = account.ID
-	fx.checker = access.NewChecker(testVerifier{fx.user}, fx.sessions, cache, fx.clock)
+	fx.checker = access.NewChecker(testVerifier{user: fx.user}, fx.sessions, cache, fx.clock)
 
 	config := signin.Defaults()
 	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 100, Limited: 100, Unverified: 100} // only devices cap levels
