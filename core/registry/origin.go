@@ -125,6 +125,11 @@ func (l *Lineage) CheckMirror(mirror string) error {
 // followUpstream gives a version that is here its state upstream.
 func (l *Lineage) followUpstream(i int, o Origin, u Upstream, at time.Time) MirrorChange {
 	changed := l.applyStatus(i, StatusUpdate{status: u.Status, message: u.StatusMessage}, at)
+	if r := &l.current[i]; !u.StatusChangedAt.IsZero() {
+		if since := laterOf(toMicroseconds(u.StatusChangedAt), r.PublishedAt); !since.Equal(r.StatusChangedAt) {
+			r.StatusChangedAt, r.UpdatedAt, changed = since, at, true
+		}
+	}
 	switch {
 	case u.Document:
 		l.current[i].UpdatedAt, l.current[i].Origin = at, o

@@ -30,7 +30,7 @@ func NewMirroredVersions(db *database.DB, s *Servers) *MirroredVersions {
 	return &MirroredVersions{db, s.changes}
 }
 
-const mirroredColumns = "name, version, hash, status, message, published_at, review"
+const mirroredColumns = "name, version, hash, status, message, published_at, status_changed_at, review"
 
 // Page implements registrystore.MirroredVersions.
 func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after string, limit int) ([]mirror.Tracked, error) {
@@ -67,8 +67,8 @@ func collectTracked(rows *sql.Rows) (all []mirror.Tracked, err error) {
 		var t mirror.Tracked
 		var name, version, status, reviewID string
 		var hash []byte
-		var published database.Instant
-		if err := rows.Scan(&name, &version, &hash, &status, &t.Message, &published, &reviewID); err != nil {
+		var published, changed database.Instant
+		if err := rows.Scan(&name, &version, &hash, &status, &t.Message, &published, &changed, &reviewID); err != nil {
 			return nil, err
 		}
 		if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
@@ -83,7 +83,7 @@ func collectTracked(rows *sql.Rows) (all []mirror.Tracked, err error) {
 		if t.Status, err = registry.ParseStatus(status); err != nil {
 			return nil, database.BrokenRow(err)
 		}
-		t.PublishedAt, t.Review = published.Time, review.ID(reviewID)
+		t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, review.ID(reviewID)
 		all = append(all, t)
 	}
 	return all, nil
@@ -101,12 +101,12 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 			var args []any
 			for _, t := range part {
 				args = append(args, string(of), t.Name.String(), t.Version.String(), t.Hash[:], string(t.Status), t.Message,
-					database.NewInstant(t.PublishedAt), string(t.Review))
+					database.NewInstant(t.PublishedAt), database.NewInstant(t.StatusChangedAt), string(t.Review))
 			}
-			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"+
-				strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", len(part)-1)+
+			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"+
+				strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", len(part)-1)+
 				` ON CONFLICT (mirror, name, version) DO UPDATE SET hash = excluded.hash, status = excluded.status, message = excluded.message,
-				published_at = excluded.published_at, review = excluded.review`, args...)
+				published_at = excluded.published_at, status_changed_at = excluded.status_changed_at, review = excluded.review`, args...)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,8 @@ type Tracked struct {
 	Message string
 	// PublishedAt is UTC with microseconds; zero if the other registry gives no time.
 	PublishedAt time.Time
+	// StatusChangedAt likewise. It is zero for a status that the other registry did not give.
+	StatusChangedAt time.Time
 	// Review is the review to which the document was submitted; empty if it was listed at once. The
 	// document is not listed while the review is pending or rejected.
 	Review review.ID
@@ -28,7 +30,7 @@ type Tracked struct {
 func (t *Tracked) Upstream(document bool) registry.Upstream {
 	return registry.Upstream{
 		Release: registry.Release{
-			Name: t.Name, Version: t.Version, Status: t.Status, StatusMessage: t.Message, PublishedAt: t.PublishedAt,
+			Name: t.Name, Version: t.Version, Status: t.Status, StatusMessage: t.Message, StatusChangedAt: t.StatusChangedAt, PublishedAt: t.PublishedAt,
 		},
 		Document: document,
 	}
@@ -36,7 +38,8 @@ func (t *Tracked) Upstream(document bool) registry.Upstream {
 
 // SameState reports whether two states are equal, whatever their reviews are.
 func (t *Tracked) SameState(u *Tracked) bool {
-	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message && t.PublishedAt.Equal(u.PublishedAt)
+	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message && t.PublishedAt.Equal(u.PublishedAt) &&
+		t.StatusChangedAt.Equal(u.StatusChangedAt)
 }
 
 // IsListed reports whether the other registry lists the version.

@@ -70,6 +70,41 @@ func TestOriginOfVersions(t *testing.T) {
 	}
 }
 
+// TestTimesOfStatuses checks that statusChangedAt is that of the other registry, also at changes and
+// corrections, and that a version that is gone there changed when that was seen (contract C-61).
+func TestTimesOfStatuses(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, false, mirror.Draft{})
+	at := func(e recordsource.Entry, days int) recordsource.Entry {
+		e.Recorded.StatusChangedAt = epoch.AddDate(0, -1, days)
+		return e
+	}
+	want := func(times ...time.Time) {
+		t.Helper()
+		found, err := fx.servers.List(t.Context(), registrystore.Query{Limit: 9, Deleted: true})
+		if err != nil || len(found.Records) != len(times) {
+			t.Fatal(found, err)
+		}
+		for i, r := range found.Records {
+			if !r.StatusChangedAt.Equal(times[i]) {
+				t.Errorf("%s changed its status at %s, want %s", r.Name, r.StatusChangedAt, times[i])
+			}
+		}
+	}
+	old := entry("com.example/a", "1.0.0", registry.StatusDeprecated, "")
+	fx.upstream.entries = []recordsource.Entry{at(old, 1), entry("com.example/b", "1.0.0", registry.StatusActive, "")}
+	fx.wantSync(mirrors.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
+	published := epoch.AddDate(-1, 0, len("1.0.0"))
+	want(epoch.AddDate(0, -1, 1), published)
+	fx.upstream.entries = []recordsource.Entry{at(old, 2), at(entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), 3)}
+	fx.wantSync(mirrors.Options{Full: true, AllowShrink: true}, "status com.example/a@1.0.0: deprecated", "status com.example/b@1.0.0: deleted")
+	want(epoch.AddDate(0, -1, 2), epoch.AddDate(0, -1, 3))
+	fx.wantSync(mirrors.Options{Full: true})
+	fx.upstream.entries = fx.upstream.entries[1:]
+	fx.wantSync(mirrors.Options{Full: true, AllowShrink: true}, "status com.example/a@1.0.0: deleted")
+	want(fx.clock.Now(), epoch.AddDate(0, -1, 3))
+}
+
 func TestFailedReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})

@@ -320,6 +320,7 @@ func (r *run) compare(p pair) server {
 		s.candidates = append(s.candidates, candidate{mirror.Tracked{
 			Name: p.name, Version: release.Version, Hash: hash,
 			Status: release.Status, Message: release.StatusMessage, PublishedAt: truncate(e.Recorded.PublishedAt),
+			StatusChangedAt: truncate(e.Recorded.StatusChangedAt),
 		}, parsed.Document})
 	}
 	if r.full {
@@ -332,7 +333,7 @@ func (r *run) compare(p pair) server {
 func (s *server) end(message string, which func(mirror.Tracked) bool) {
 	for _, t := range s.tracked {
 		if t.IsListed() && which(t) {
-			t.Status, t.Message = registry.StatusDeleted, message
+			t.Status, t.Message, t.StatusChangedAt = registry.StatusDeleted, message, time.Time{}
 			s.missing = append(s.missing, t)
 		}
 	}
@@ -359,7 +360,8 @@ func isSame(t *mirror.Tracked, r recordsource.Recorded) bool {
 	if status == "" {
 		status = string(registry.StatusActive)
 	}
-	return string(t.Status) == status && t.Message == r.StatusMessage && t.PublishedAt.Equal(truncate(r.PublishedAt))
+	return string(t.Status) == status && t.Message == r.StatusMessage && t.PublishedAt.Equal(truncate(r.PublishedAt)) &&
+		t.StatusChangedAt.Equal(truncate(r.StatusChangedAt))
 }
 
 func truncate(t time.Time) time.Time {

@@ -40,6 +40,7 @@ func (s MirrorStores) wantPage(t *testing.T, of mirror.Name, after string, limit
 func keepsTracked(t *testing.T, s MirrorStores) {
 	t.Helper()
 	full := tracked(t, "com.example/x", "1.0.0", 1)
+	full.StatusChangedAt = hour(7)
 	full.Status, full.Message, full.Review = registry.StatusDeprecated, "it's old?", review.ID("7f1d9a3e-0000-4000-8000-000000000001")
 	bare := mirror.Tracked{Name: name(t, "com.example/y"), Version: version(t, "draft"), Status: registry.StatusDeleted}
 	s.put(t, "corp", bare, full)
