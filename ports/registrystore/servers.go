@@ -49,6 +49,9 @@ type ServerWriter interface {
 	//     on can still be changed otherwise. Versions with an origin, which mirrors bring, are not
 	//     checked, and keep nobody from using their URLs.
 	Save(ctx context.Context, changes []Change) error
+	// Responsible returns the people who were ever responsible for a document of a version (Change), or
+	// for one of the server for the zero version, ordered.
+	Responsible(ctx context.Context, name registry.Name, version registry.Version) ([]registry.Holder, error)
 	// CheckRemotes returns the fault.Conflict that Save would return now if it stored a document of
 	// the server with these remote URLs. It changes nothing.
 	CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error
@@ -59,16 +62,19 @@ type Change struct {
 	Release  registry.Release
 	Document []byte               // nil keeps the stored document
 	Remotes  []registry.RemoteURL // of Document; ignored when Document is nil
+	// People are responsible for Document: who published it, or created the policies by which it was
+	// published. Ignored when Document is nil.
+	People []registry.Holder
 }
 
 // ChangesOf returns what a lineage changed. doc is the new document of its version; nil if no
-// document changes.
-func ChangesOf(l *registry.Lineage, doc *registry.Document) []Change {
+// document changes. people are responsible for it.
+func ChangesOf(l *registry.Lineage, doc *registry.Document, people ...registry.Holder) []Change {
 	var changes []Change
 	for _, r := range l.Changes() {
 		c := Change{Release: r}
 		if doc != nil && r.Version == doc.Version() {
-			c.Document, c.Remotes = doc.Bytes(), doc.Remotes()
+			c.Document, c.Remotes, c.People = doc.Bytes(), doc.Remotes(), people
 		}
 		changes = append(changes, c)
 	}

@@ -47,6 +47,7 @@ type versionKey struct {
 type storedVersion struct {
 	registry.Record
 	remotes []registry.RemoteURL
+	people  []registry.Holder // ordered
 }
 
 func newRegistryTables() registryTables {

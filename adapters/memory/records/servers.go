@@ -147,6 +147,23 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 	})
 }
 
+// Responsible implements [registrystore.ServerWriter].
+func (s *Servers) Responsible(ctx context.Context, name registry.Name, version registry.Version) (people []registry.Holder, err error) {
+	if s.db.currentTransaction(ctx) == nil {
+		return nil, errNoTransaction
+	}
+	err = s.db.readTables(ctx, func(t *tables) error {
+		for key, v := range t.registry.versions {
+			if key.name == name && (key.version == version || version == registry.Version{}) {
+				people = append(people, v.people...)
+			}
+		}
+		return nil
+	})
+	slices.Sort(people)
+	return slices.Compact(people), err
+}
+
 // CheckRemotes implements [registrystore.ServerWriter].
 func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error {
 	return s.db.readTables(ctx, func(t *tables) error {
@@ -187,12 +204,15 @@ func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) 
 	case there && !same:
 		return errConflict("this version of the server exists already")
 	}
-	next := storedVersion{Record: registry.Record{Release: copyRelease(c.Release), Document: old.Document}, remotes: old.remotes}
+	next := storedVersion{Record: registry.Record{Release: copyRelease(c.Release), Document: old.Document}, remotes: old.remotes, people: old.people}
 	next.Origin = old.Origin
 	if c.Document != nil {
 		next.Origin = c.Release.Origin
 		next.Origin.FetchedAt = truncateToMicroseconds(next.Origin.FetchedAt)
 		next.Document, next.remotes = bytes.Clone(c.Document), slices.Clone(c.Remotes)
+		next.people = slices.Concat(old.people, c.People)
+		slices.Sort(next.people)
+		next.people = slices.Compact(next.people)
 	}
 	versions[key] = next
 	return nil

@@ -169,7 +169,7 @@ func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) err
 		s.changes.addRemovals(texts)
 		s.changes.hint.Add(1)
 	})
-	for _, table := range []string{"remotes", "remote_owners", "versions"} {
+	for _, table := range []string{"remotes", "remote_owners", "responsible", "versions"} {
 		if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name IN (?)", bun.List(texts)); err != nil {
 			return err
 		}

@@ -66,7 +66,39 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 			return s.explainConflict(err)
 		}
 	}
+	if err := s.saveResponsible(ctx, tx, changes); err != nil {
+		return err
+	}
 	return s.saveRemotes(ctx, tx, names, servers, claims)
+}
+
+// saveResponsible stores who is responsible for the documents of changes.
+func (s *Servers) saveResponsible(ctx context.Context, tx bun.Tx, changes []registrystore.Change) error {
+	for _, c := range changes {
+		if c.Document == nil {
+			continue
+		}
+		for _, person := range c.People {
+			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO responsible (name, version, person) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+				c.Release.Name.String(), c.Release.Version.String(), string(person))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Responsible implements registrystore.ServerWriter.
+func (s *Servers) Responsible(ctx context.Context, name registry.Name, version registry.Version) ([]registry.Holder, error) {
+	tx, ok := s.db.Transaction(ctx)
+	if !ok {
+		return nil, errNoTransaction
+	}
+	var people []registry.Holder
+	err := s.db.ScanInto(ctx, tx, &people, "SELECT DISTINCT person FROM responsible WHERE name = ? AND (version = ? OR ? = '') ORDER BY person",
+		name.String(), version.String(), version.String())
+	return people, err
 }
 
 func byName(changes []registrystore.Change) map[string][]registrystore.Change {

@@ -60,7 +60,11 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 			return err
 		}
 		outcome = Outcome{Record: registry.Record{Release: release, Document: s.document.Bytes()}}
-		r, err := p.submit(ctx, act.Caller, s, kind, now)
+		by, err := p.submitter(ctx, act.Caller, name)
+		if err != nil {
+			return err
+		}
+		r, err := p.submit(ctx, by, s, kind, now)
 		if err != nil {
 			return err
 		}
@@ -76,7 +80,7 @@ func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s su
 			if err := p.ports.Writer.CheckRemotes(ctx, name, s.document.Remotes()); err != nil {
 				return err
 			}
-		} else if err := p.ports.Ender.Publish(ctx, lineage, &s.document, taken); err != nil {
+		} else if err := p.ports.Ender.Publish(ctx, lineage, &s.document, taken, by.People()...); err != nil {
 			return err
 		}
 		if err := p.recordEvents(ctx, &outcome, kind, r); err != nil {
@@ -156,20 +160,16 @@ func pendingRelease(releases []registry.Release, decided registry.Release) regis
 
 // submit returns the review of a submission, which a rule may have approved; nil if documents need
 // no review.
-func (p *Publisher) submit(ctx context.Context, c authority.Caller, s submission, kind review.Kind, now time.Time) (*review.Review, error) {
+func (p *Publisher) submit(ctx context.Context, by review.Submitter, s submission, kind review.Kind, now time.Time) (*review.Review, error) {
 	if !p.config.Review {
 		return nil, nil
-	}
-	by, err := p.submitter(ctx, c, s.document.Name())
-	if err != nil {
-		return nil, err
 	}
 	r := review.Review{
 		ID: secrets.NewUUID[review.ID](p.ports.Entropy), Name: s.document.Name(), Version: s.document.Version(),
 		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
 		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	r, err = reviews.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(ctx, r, s.document, now)
+	r, err := reviews.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(ctx, r, s.document, now)
 	return &r, err
 }
 

@@ -5,6 +5,7 @@ package quarantine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -62,7 +63,7 @@ func (o *Operator) Add(ctx context.Context, t Target, reason string) (registry.Q
 // fault.Conflict when another server now has one of the remote URLs, fault.Unavailable when the
 // database fails.
 func (o *Operator) Release(ctx context.Context, t Target) error {
-	return o.release(ctx, t, func(ctx context.Context) error {
+	return o.release(ctx, t, "", func(ctx context.Context) error {
 		return o.ports.Recorder.RecordChanges(ctx, authority.QuarantineChange{ServerName: t.ServerName, Version: t.Version})
 	})
 }
@@ -116,8 +117,9 @@ func (o *Operator) add(
 	return added, err
 }
 
-// release releases the target, and calls record in the transaction.
-func (o *Operator) release(ctx context.Context, t Target, record func(context.Context) error) error {
+// release releases the target, and calls record in the transaction. It returns fault.Forbidden if by,
+// a person, is responsible for a document of the target (contract C-24); by is empty for an operator.
+func (o *Operator) release(ctx context.Context, t Target, by registry.Holder, record func(context.Context) error) error {
 	name, version, err := t.parse()
 	if err != nil {
 		return err
@@ -130,6 +132,15 @@ func (o *Operator) release(ctx context.Context, t Target, record func(context.Co
 		released, err := l.Release(version, prior, o.ports.Clock.Now())
 		if err != nil {
 			return err
+		}
+		if by != "" {
+			people, err := o.ports.Writer.Responsible(ctx, name, version)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(people, by) {
+				return fault.New(fault.Forbidden, "you cannot release what you published yourself, or through a policy that you created")
+			}
 		}
 		if err := o.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
 			return err

@@ -89,8 +89,9 @@ func (s *Service) add(ctx context.Context, read func() (Draft, error), act *auth
 
 // Release releases a server, or one version. read returns the target that the caller sent; it is
 // called when the caller is known. The errors are those of Add without fault.Conflict for what is in
-// quarantine already; fault.NotFound when it is not in quarantine, fault.Conflict when another server
-// now has one of the remote URLs.
+// quarantine already; fault.NotFound when it is not in quarantine, fault.Forbidden when the caller has
+// published it, also through an own policy, fault.Conflict when another server now has one of the
+// remote URLs.
 func (s *Service) Release(ctx context.Context, r Request, read func() (Target, error)) error {
 	act, err := s.identify(ctx, r, authority.Act{Action: actRelease})
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Service) release(ctx context.Context, read func() (Target, error), act 
 	if err := s.requireReviewer(ctx, act.Caller, t.ServerName); err != nil {
 		return err
 	}
-	return s.ports.Operator.release(ctx, t, func(ctx context.Context) error { return s.ports.Authority.Record(ctx, *act) })
+	return s.ports.Operator.release(ctx, t, registry.Holder(act.Caller.UserID), func(ctx context.Context) error { return s.ports.Authority.Record(ctx, *act) })
 }
 
 // Query has the parameters of a list, as they were sent; empty ones count as absent.

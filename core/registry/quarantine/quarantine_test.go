@@ -461,3 +461,64 @@ func TestListErrors(t *testing.T) {
 type fixedEntropy struct{}
 
 func (fixedEntropy) Fill(p []byte) { clear(p) }
+
+// TestReleaseNeedsFourEyes checks that nobody releases what they published, also through a policy,
+// neither the version nor its server; others and operators do (contract C-24).
+func TestReleaseNeedsFourEyes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.grant(t, "bea", registry.ActionReview, serverA)
+	f.publishAs(t, serverA, "3.0.0", "cem", "ada") // the makers of two policies
+	for _, version := range []string{"3.0.0", ""} {
+		if _, err := f.add(t, "ada", serverA, version, "it sends mail"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.release(t, "ada", serverA, version); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "published yourself, or through a policy") {
+			t.Errorf("an own version %q: %v, want fault.Forbidden", version, err)
+		}
+		if n := len(f.people.acts); f.people.acts[n-1].Action != "release" || f.people.acts[n-1].Reason == "" {
+			t.Errorf("the last act is %+v, want the refusal", f.people.acts[n-1])
+		}
+		if err := f.release(t, "bea", serverA, version); err != nil {
+			t.Errorf("by another reviewer: %v", err)
+		}
+	}
+	for _, version := range []string{"1.0.0", "3.0.0"} {
+		if _, err := f.add(t, "ada", serverA, version, "it sends mail"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.release(t, "ada", serverA, "1.0.0"); err != nil {
+		t.Errorf("a version of somebody else: %v", err)
+	}
+	if err := f.operator.Release(t.Context(), quarantine.Target{ServerName: serverA, Version: "3.0.0"}); err != nil {
+		t.Errorf("an operator: %v", err)
+	}
+}
+
+// publishAs stores a version for which people are responsible.
+func (f *fixture) publishAs(t *testing.T, server, version string, people ...registry.Holder) {
+	t.Helper()
+	err := f.db.Atomically(t.Context(), func(ctx context.Context) error {
+		draft, err := registry.ParseDraft([]byte(`{"name":"` + server + `","description":"d","version":"` + version + `"}`))
+		if err != nil {
+			return err
+		}
+		doc, err := draft.Document()
+		if err != nil {
+			return err
+		}
+		releases, err := f.servers.Lock(ctx, doc.Name())
+		if err != nil {
+			return err
+		}
+		l := registry.NewLineage(doc.Name(), releases)
+		if _, err := l.Publish(doc.Version(), epoch); err != nil {
+			return err
+		}
+		return f.servers.Save(ctx, registrystore.ChangesOf(l, &doc, people...))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

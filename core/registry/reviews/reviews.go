@@ -188,7 +188,7 @@ func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Revi
 	if err != nil {
 		return nil, conflictOf(l, err)
 	}
-	return &release, o.ports.Ender.Publish(ctx, l, &doc, taken)
+	return &release, o.ports.Ender.Publish(ctx, l, &doc, taken, r.Submitter.People()...)
 }
 
 // show returns a review with what it is compared with: what is served now, or what was when it was

@@ -26,14 +26,16 @@ type MirrorEnder struct {
 
 // Publish stores the changes of a lineage and the document that is published, in a transaction that
 // has locked the server. If t is not nil, it also stores what the takeover ends, with its events and
-// its records in the audit log.
-func (e MirrorEnder) Publish(ctx context.Context, l *registry.Lineage, doc *registry.Document, t *registry.Takeover) error {
+// its records in the audit log. people are responsible for the document.
+func (e MirrorEnder) Publish(
+	ctx context.Context, l *registry.Lineage, doc *registry.Document, t *registry.Takeover, people ...registry.Holder,
+) error {
 	if t != nil {
 		if err := e.end(ctx, doc, t); err != nil {
 			return err
 		}
 	}
-	if err := e.Writer.Save(ctx, registrystore.ChangesOf(l, doc)); err != nil || t == nil {
+	if err := e.Writer.Save(ctx, registrystore.ChangesOf(l, doc, people...)); err != nil || t == nil {
 		return err
 	}
 	return e.record(ctx, doc.Name(), t)

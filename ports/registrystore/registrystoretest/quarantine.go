@@ -33,6 +33,7 @@ func RunQuarantine(t *testing.T, open func(t *testing.T) QuarantineStores) {
 		"a prior status stays":               keepsPriorStatus,
 		"a prior status is replaced":         replacesPriorStatus,
 		"no status but deleted":              keepsHidden,
+		"who is responsible":                 keepsResponsible,
 		"removing":                           removesEntries,
 		"many prior statuses":                keepsManyPriorStatuses,
 		"patterns":                           listsByPatterns,
@@ -206,6 +207,45 @@ func replacesPriorStatus(t *testing.T, s QuarantineStores) {
 	})
 	s.requireServer(t, "com.example/a", []registry.Quarantined{whole}, []registry.PriorStatus{deleted, added})
 	s.inServer(t, "com.example/a", func(ctx context.Context) error { return s.Quarantine.SetPrior(ctx, whole.Name, nil) })
+}
+
+func keepsResponsible(t *testing.T, s QuarantineStores) {
+	t.Helper()
+	save := func(v string, day int, people ...registry.Holder) {
+		s.inServer(t, "com.example/a", func(ctx context.Context) error {
+			c := published(release(t, "com.example/a", v, day))
+			c.People = people
+			return s.Writer.Save(ctx, []registrystore.Change{c})
+		})
+	}
+	s.publishServer(t, "com.example/b", "1.0.0")
+	save("1.0.0", 0, "cem", "ada", "ada")
+	save("2.0.0", 1, "bea")
+	save("1.0.0", 0, "dan")
+	save("1.0.0", 0)
+	s.inServer(t, "com.example/a", func(ctx context.Context) error {
+		return s.Writer.Save(ctx, []registrystore.Change{{Release: release(t, "com.example/a", "1.0.0", 0), People: []registry.Holder{"eve"}}}) // of no document
+	})
+	for _, c := range []struct {
+		server, version string
+		want            []registry.Holder
+	}{
+		{"com.example/a", "1.0.0", []registry.Holder{"ada", "cem", "dan"}}, {"com.example/a", "2.0.0", []registry.Holder{"bea"}},
+		{"com.example/a", "", []registry.Holder{"ada", "bea", "cem", "dan"}}, {"com.example/a", "3.0.0", nil}, {"com.example/b", "", nil},
+	} {
+		var v registry.Version
+		if c.version != "" {
+			v = version(t, c.version)
+		}
+		var got []registry.Holder
+		s.inServer(t, c.server, func(ctx context.Context) (err error) {
+			got, err = s.Writer.Responsible(ctx, name(t, c.server), v)
+			return err
+		})
+		if !equalLists(got, c.want) {
+			t.Errorf("responsible for %s %s are %q, want %q", c.server, c.version, got, c.want)
+		}
+	}
 }
 
 // keepsHidden checks that the store refuses another status than deleted of what is in quarantine,
