@@ -105,6 +105,7 @@ func TestReviewShowsDanger(t *testing.T) {
 		submit("com.example/weather", "1.0.1", "evil-pkg", 1, 250)
 		openReview()
 		text := b.text()
+		b.wantText(`packages[0].runtimeArguments[0]: "evil-pkg" comes before the package good-pkg, so the command may start something else`)
 		for _, shown := range []string{"/packages/0/runtimeArguments/0/value", `"evil-pkg"`} {
 			if at := strings.Index(text, shown); at < 0 || at > strings.Index(text, "/_meta/") {
 				t.Errorf("%s does not come before the changes in _meta", shown)

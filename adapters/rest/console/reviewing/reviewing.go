@@ -172,6 +172,7 @@ type reviewView struct {
 	MetaCut            bool // there are more of these, or longer ones
 	LeftOut            bool // something outside Meta is not on the page, so that nobody approves it here
 	Checks             []checkView
+	Warnings           []string
 	Action             string
 	Open               bool // it waits for a decision
 	Own                bool // the person has submitted it
@@ -231,6 +232,13 @@ func newReviewView(shown review.Shown) (reviewView, error) {
 	if meta != nil {
 		view.Meta = site.IndentJSON(meta)
 	}
+	warnings, err := review.Warnings(shown.Document)
+	if err != nil {
+		return reviewView{}, err
+	}
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
+		view.Warnings = append(view.Warnings, site.EscapeDirections(w))
+	}
 	view.addDifferences(shown.Diff)
 	for _, c := range shown.Checks {
 		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
@@ -239,6 +247,9 @@ func newReviewView(shown review.Shown) (reviewView, error) {
 }
 
 const (
+	// maxWarnings bounds the warnings on a page: those about more arguments of the same kind say nothing
+	// new, and the document has all.
+	maxWarnings = 50
 	// maxShown bounds the document on a page, and the differences, without review.Meta. Only a document
 	// that is made to be unreadable has more: it cannot be approved on the page.
 	maxShown = 2 << 20
