@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // TestAccount checks sessions and devices: what is shown, and that they can be ended and revoked.
@@ -85,6 +86,34 @@ func TestPasswordChange(t *testing.T) {
 		thief.client.Jar.SetCookies(b.page.url, before)
 		thief.open("/console/account", http.StatusOK)
 		thief.wantText("E-mail address Password")
+	})
+}
+
+// TestAuthenticatorNeedsARecentCode lets the code of a session get too old for an enrolment: another one is
+// asked for, and the page goes on from there.
+func TestAuthenticatorNeedsARecentCode(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s")
+		ada := e.NewPerson(t, "ada@example.com")
+		b := newBrowser(t, s)
+		b.signIn(ada)
+		b.open("/console/account/authenticator", http.StatusOK)
+		b.press("Set up an authenticator app", http.StatusForbidden)
+		b.verify(e, ada, http.StatusOK)
+		await.Until(t, fixture.Patience, "the code is too old", func() bool {
+			b.open("/console/account/authenticator", http.StatusOK)
+			response, err := b.client.Do(b.submission("Set up an authenticator app"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close() // nothing of it is read
+			return response.StatusCode == http.StatusForbidden
+		})
+		b.press("Set up an authenticator app", http.StatusForbidden)
+		b.wantText("Verify that it is you", "The last password or code of this session is too old for this.")
+		b.verify(e, ada, http.StatusOK)
+		b.wantText("You are verified. Everything is ready.")
 	})
 }
 
