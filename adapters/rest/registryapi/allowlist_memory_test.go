@@ -78,15 +78,19 @@ func newServerRecord(i int) (registry.Record, error) {
 // bigViews has the view of all servers of a big registry.
 type bigViews struct {
 	stubViews
-	all *allowlist.Source
+	view *view.View
+	all  *allowlist.Source
 }
+
+// Enter implements registryapi.Views. The view does not change.
+func (v bigViews) Enter(context.Context, string, view.Secret) (*view.View, error) { return v.view, nil }
 
 func (v bigViews) Listed(of view.View) registryapi.Listed { return v.all.In(of) }
 
 // serveBigRegistry serves a registry with many servers, and returns the address of its allow lists.
 func serveBigRegistry(t *testing.T, servers int) string {
 	t.Helper()
-	views := bigViews{stubViews{&registryStub{}}, allowlist.NewSource(bigRegistry{servers: servers})}
+	views := bigViews{stubViews{&registryStub{}}, &view.View{Name: view.All, Access: view.Public}, allowlist.NewSource(bigRegistry{servers: servers})}
 	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
 	api, end := registryapi.New(registryapi.Config{Cache: readcache.Config{Bytes: 64 << 20}}, registryapi.Reads{Registry: &registryStub{}, Views: views},
 		&registryStub{}, readcache.Ports{Changes: noChanges{}, Clock: at})
