@@ -416,7 +416,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
-	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
+	registryrecordsMirrors := registryrecords.NewMirrors(db)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
@@ -432,7 +432,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: transactions,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
-		Mirrored:     mirroredVersions,
+		Mirrors:      registryrecordsMirrors,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Clock:        clock,
@@ -476,7 +476,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	runner := recheck.New(recheckConfig, recheckPorts)
 	registryrecordsReviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
-	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	mirrorEnder := reviews.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    registryrecordsReviews,
@@ -1374,7 +1374,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transactions: runner,
 		Writer:       servers,
 		Quarantine:   registryrecordsQuarantine,
-		Mirrored:     mirroredVersions,
+		Mirrors:      registryrecordsMirrors,
 		Recorder:     recorder,
 		Events:       eventsRecorder,
 		Clock:        clock,

@@ -35,6 +35,13 @@ type Mirrors interface {
 	Release(ctx context.Context, name mirror.Name, holder string) error
 }
 
+// MirrorRereader makes mirrors compare everything. It joins the transaction that the context carries.
+type MirrorRereader interface {
+	// Reread makes the next read of the other registry compare everything. It does nothing if there
+	// is no such mirror.
+	Reread(ctx context.Context, of mirror.Name) error
+}
+
 // MirroredVersions stores what mirrors have taken. Its methods join the transaction that the context
 // carries.
 type MirroredVersions interface {
@@ -46,9 +53,6 @@ type MirroredVersions interface {
 	OfServers(ctx context.Context, of mirror.Name, names []registry.Name) ([]mirror.Tracked, error)
 	// Put stores states, in place of those of the same versions.
 	Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error
-	// Reread makes the next read of the other registry compare everything. It does nothing if there
-	// is no such mirror.
-	Reread(ctx context.Context, of mirror.Name) error
 	// Adopt makes the servers of a mirror local, so that they can be changed here: their versions lose
 	// their origin (registry.Origin). It must be called in a transaction that has locked the servers,
 	// at most MaxNames.

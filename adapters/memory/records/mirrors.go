@@ -185,8 +185,8 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 	})
 }
 
-// Reread implements [registrystore.MirroredVersions].
-func (s *MirroredVersions) Reread(ctx context.Context, of mirror.Name) error {
+// Reread implements [registrystore.MirrorRereader].
+func (s *Mirrors) Reread(ctx context.Context, of mirror.Name) error {
 	return s.db.writeTables(ctx, func(t *tables) error {
 		if m, ok := t.registry.mirrors[of]; ok {
 			m.State.LastFull = time.Time{}

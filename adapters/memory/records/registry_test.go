@@ -63,7 +63,7 @@ func TestMirrors(t *testing.T) {
 		db := records.New()
 		servers := records.NewServers(db, true)
 		return registrystoretest.MirrorStores{
-			Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Reader: servers, Writer: servers, Runner: db,
+			Mirrors: records.NewMirrors(db), Rereader: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Reader: servers, Writer: servers, Runner: db,
 		}
 	})
 }

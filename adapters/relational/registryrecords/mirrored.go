@@ -115,8 +115,8 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 	})
 }
 
-// Reread implements registrystore.MirroredVersions.
-func (s *MirroredVersions) Reread(ctx context.Context, of mirror.Name) error {
+// Reread implements registrystore.MirrorRereader.
+func (s *Mirrors) Reread(ctx context.Context, of mirror.Name) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := s.db.ExecStatement(ctx, tx, "UPDATE mirrors SET last_full = NULL WHERE name = ?", string(of))
 		return err

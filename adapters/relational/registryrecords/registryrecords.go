@@ -23,7 +23,7 @@ var Set = wire.NewSet(
 	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
 	NewWebhooks, wire.Bind(new(registrystore.Webhooks), new(*Webhooks)),
 	NewDeliveries, wire.Bind(new(registrystore.Deliveries), new(*Deliveries)),
-	NewMirrors, wire.Bind(new(registrystore.Mirrors), new(*Mirrors)),
+	NewMirrors, wire.Bind(new(registrystore.Mirrors), new(*Mirrors)), wire.Bind(new(registrystore.MirrorRereader), new(*Mirrors)),
 	NewMirroredVersions, wire.Bind(new(registrystore.MirroredVersions), new(*MirroredVersions)),
 	NewQuarantine, wire.Bind(new(registrystore.Quarantine), new(*Quarantine)),
 )

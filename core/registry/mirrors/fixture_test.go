@@ -311,7 +311,7 @@ func (fx *fixture) events() *events.Recorder {
 // quarantine returns the quarantine of the registry.
 func (fx *fixture) quarantine() *quarantine.Operator {
 	return quarantine.NewOperator(quarantine.OperatorPorts{
-		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrored: records.NewMirroredVersions(fx.db),
+		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrors: records.NewMirrors(fx.db),
 		Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
 	})
 }

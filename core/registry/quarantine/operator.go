@@ -31,7 +31,7 @@ type OperatorPorts struct {
 	Transactions transaction.Runner
 	Writer       registrystore.ServerWriter
 	Quarantine   registrystore.Quarantine
-	Mirrored     registrystore.MirroredVersions
+	Mirrors      registrystore.MirrorRereader
 	Recorder     authority.Recorder
 	Events       *events.Recorder
 	Clock        clock.Clock
@@ -147,7 +147,7 @@ func (o *Operator) release(ctx context.Context, t Target, by registry.Holder, re
 		}
 		// What the mirror has refused meanwhile, new versions and documents, is read again.
 		if from := l.Origin().Mirror; from != "" {
-			if err := o.ports.Mirrored.Reread(ctx, mirror.Name(from)); err != nil {
+			if err := o.ports.Mirrors.Reread(ctx, mirror.Name(from)); err != nil {
 				return err
 			}
 		}

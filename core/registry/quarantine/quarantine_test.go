@@ -106,7 +106,7 @@ func newFixture(t *testing.T) *fixture {
 		people: &fakePeople{}, recorder: &fakeRecorder{},
 	}
 	f.operator = quarantine.NewOperator(quarantine.OperatorPorts{
-		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrored: records.NewMirroredVersions(db), Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
+		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: records.NewMirrors(db), Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
 		Events: events.NewRecorder(events.RecorderPorts{
 			Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},

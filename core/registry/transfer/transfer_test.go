@@ -499,7 +499,7 @@ func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
 func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	t.Helper()
 	_, err := quarantine.NewOperator(quarantine.OperatorPorts{
-		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrored: records.NewMirroredVersions(w.runner.db),
+		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: records.NewMirrors(w.runner.db),
 		Recorder: w.trail, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
 	}).Add(t.Context(), quarantine.Target{ServerName: server, Version: version}, reason)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 // transactions. The store of servers requires unique remote URLs.
 type MirrorStores struct {
 	Mirrors  registrystore.Mirrors
+	Rereader registrystore.MirrorRereader
 	Mirrored registrystore.MirroredVersions
 	Reader   registrystore.ServerReader
 	Writer   registrystore.ServerWriter
@@ -188,7 +189,7 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 	m.State = state
 	s.wantMirrors(t, m)
 	for _, of := range []mirror.Name{"corp", "missing"} {
-		if err := s.Mirrored.Reread(t.Context(), of); err != nil {
+		if err := s.Rereader.Reread(t.Context(), of); err != nil {
 			t.Errorf("Reread of %s returned %v", of, err)
 		}
 	}
