@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// Bounds of a batch, which is in memory and stored at once: the versions of one server that are
-// next to each other in the source.
+// Bounds of what is in memory at once. A batch is the versions of one server that are next to each
+// other in the source. Batches of different servers are a group, which is stored in one transaction.
 const (
 	batchRecords = registry.MaxVersions
 	batchBytes   = 32 << 20
+	groupServers = 50
+	groupBytes   = 16 << 20 // no other server is added beyond this
 )
 
 // Options are the settings of one import.
@@ -30,7 +33,7 @@ type Options struct {
 // records that cannot be stored. A version that is stored already does not change, and nothing of
 // what is in quarantine (contract C-22), unless a version that it adds was in quarantine itself and
 // with it its server. Versions of one server that are next to each other are
-// stored in one transaction.
+// stored in one transaction, with those of the servers around it unless they conflict.
 //
 // The counts are valid also with an error, which ends the import: that of the source,
 // fault.Unavailable when the database fails, or that of the context. What was stored until then
@@ -46,8 +49,9 @@ type importRun struct {
 	mover   *Mover
 	options Options
 	counts  Counts
-	batch   []candidate
-	bytes   int // size of the documents in the batch
+	group   [][]candidate // a batch of each server
+	bytes   int           // size of the documents in the group
+	last    int           // of those in its last batch
 }
 
 // candidate is a record that may be stored.
@@ -68,41 +72,42 @@ func (r *importRun) readAll(ctx context.Context, src recordsource.Source) error 
 		if err != nil {
 			return errors.Join(err, r.storePending(ctx)) // the records before are valid
 		}
-		if err := r.addToBatch(ctx, entry); err != nil {
+		if err := r.addToGroup(ctx, entry); err != nil {
 			return err
 		}
 	}
 }
 
-// addToBatch adds a record to the batch of its server. It stores the batch before if the record
-// does not fit.
-func (r *importRun) addToBatch(ctx context.Context, e recordsource.Entry) error {
+// addToGroup adds a record to the batch of its server. It stores the group before if the record does
+// not fit, or if another batch of its group is of the same server.
+func (r *importRun) addToGroup(ctx context.Context, e recordsource.Entry) error {
 	c, outcome := r.readEntry(e)
 	if outcome.Reason != "" {
 		r.report(outcome)
 		return nil
 	}
 	size := len(c.document.Bytes())
-	if len(r.batch) > 0 &&
-		(r.batch[0].release.Name != c.release.Name || len(r.batch) >= batchRecords || r.bytes+size > batchBytes) {
-		if err := r.storePending(ctx); err != nil {
-			return err
+	i := slices.IndexFunc(r.group, func(b []candidate) bool { return b[0].release.Name == c.release.Name })
+	isLast := i >= 0 && i == len(r.group)-1
+	if !isLast || len(r.group[i]) >= batchRecords || r.last+size > batchBytes {
+		if i >= 0 || len(r.group) == groupServers || r.bytes+size > groupBytes {
+			if err := r.storePending(ctx); err != nil {
+				return err
+			}
 		}
+		r.group, r.last = append(r.group, nil), 0
 	}
-	r.batch = append(r.batch, c)
-	r.bytes += size
+	batch := &r.group[len(r.group)-1]
+	*batch = append(*batch, c)
+	r.bytes, r.last = r.bytes+size, r.last+size
 	return nil
 }
 
-// storePending stores the batch and reports the outcomes. Records that were not stored because of
+// storePending stores the group and reports the outcomes. Records that were not stored because of
 // an error have no outcome.
 func (r *importRun) storePending(ctx context.Context) error {
-	batch := r.batch
-	r.batch, r.bytes = nil, 0
-	if len(batch) == 0 {
-		return nil
-	}
-	outcomes, err := r.mover.storeBatch(ctx, batch)
+	outcomes, err := r.mover.storeGroup(ctx, r.group)
+	r.group, r.bytes, r.last = nil, 0, 0
 	for _, o := range outcomes {
 		r.report(o)
 	}

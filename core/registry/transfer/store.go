@@ -4,31 +4,76 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxRounds is how often a batch is tried again without the records that conflict with another
-// server.
+// maxRounds is how often the records of a server are tried again without those that conflict with
+// another server.
 const maxRounds = 5
 
-// storeBatch stores the new records of one server in one transaction, so that their own times stay.
-func (m *Mover) storeBatch(ctx context.Context, batch []candidate) ([]Outcome, error) {
-	rest, outcomes, err := m.splitKnown(ctx, batch)
+// storeGroup stores the new records of several servers.
+func (m *Mover) storeGroup(ctx context.Context, group [][]candidate) (outcomes []Outcome, err error) {
+	var fresh [][]candidate
+	for _, batch := range group {
+		rest, known, err := m.splitKnown(ctx, batch)
+		outcomes = append(outcomes, known...)
+		if err != nil {
+			return outcomes, err
+		}
+		if len(rest) > 0 {
+			fresh = append(fresh, rest)
+		}
+	}
+	done, err := m.storeNew(ctx, fresh)
+	return append(outcomes, done...), err
+}
+
+// storeNew stores new records of servers in one transaction. If the store refuses a change, it
+// stores each half of the servers in its own, and so on: of two servers that conflict with each
+// other, the first in the source is stored, as if each had its own transaction.
+func (m *Mover) storeNew(ctx context.Context, servers [][]candidate) ([]Outcome, error) {
+	switch len(servers) {
+	case 0:
+		return nil, nil
+	case 1:
+		return m.storeServer(ctx, servers[0])
+	}
+	outcomes, err := m.commit(ctx, servers, nil)
+	if !isRefused(err) {
+		return outcomes, err
+	}
+	half := len(servers) / 2
+	outcomes, err = m.storeNew(ctx, servers[:half])
+	if err != nil {
+		return outcomes, err
+	}
+	done, err := m.storeNew(ctx, servers[half:])
+	return append(outcomes, done...), err
+}
+
+// isRefused reports whether the store refused a change because of what it changes.
+func isRefused(err error) bool { return fault.Is(err, fault.Conflict) || fault.Is(err, fault.Invalid) }
+
+// storeServer stores new records of one server in one transaction, so that their own times stay.
+func (m *Mover) storeServer(ctx context.Context, rest []candidate) (outcomes []Outcome, err error) {
 	for round := 0; err == nil && len(rest) > 0; round++ {
 		var done []Outcome
-		done, err = m.commitBatch(ctx, rest, nil)
+		done, err = m.commit(ctx, [][]candidate{rest}, nil)
 		if err == nil {
 			return append(outcomes, done...), nil
 		}
-		if !fault.Is(err, fault.Conflict) || round == maxRounds {
+		if !isRefused(err) || round == maxRounds {
 			break
 		}
-		rest, done, err = m.removeConflicting(ctx, rest)
+		rest, done, err = m.removeRefused(ctx, rest)
 		outcomes = append(outcomes, done...)
 	}
 	return outcomes, err
@@ -87,30 +132,53 @@ func (c candidate) newOutcome(v Verdict, reason string) Outcome {
 	}
 }
 
-// commitBatch stores records in one transaction. If atEnd is set, it stores nothing and returns
-// atEnd.
-func (m *Mover) commitBatch(ctx context.Context, batch []candidate, atEnd error) ([]Outcome, error) {
-	var outcomes []Outcome
-	err := m.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		var err error
-		if outcomes, err = m.addNew(ctx, batch); err != nil {
+// commit stores records of servers in one transaction. If atEnd is set, it stores nothing and
+// returns atEnd.
+func (m *Mover) commit(ctx context.Context, servers [][]candidate, atEnd error) ([]Outcome, error) {
+	// All transactions lock servers in one order.
+	servers = slices.SortedFunc(slices.Values(servers), func(a, b []candidate) int {
+		return strings.Compare(a[0].release.Name.String(), b[0].release.Name.String())
+	})
+	var s *storing
+	err := m.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
+		s = &storing{Mover: m}
+		for _, batch := range servers {
+			if err := s.addServer(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if err := s.save(ctx); err != nil {
 			return err
 		}
 		return atEnd
 	})
-	return outcomes, err
-}
-
-// addNew locks the server of the records and saves the new ones.
-func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error) {
-	name := batch[0].release.Name
-	releases, err := m.ports.Writer.Lock(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	quarantined, err := m.ports.Quarantine.Entries(ctx, name)
+	return s.outcomes, nil
+}
+
+// storing is what one transaction of an import stores.
+type storing struct {
+	*Mover
+
+	outcomes  []Outcome
+	lineages  []*registry.Lineage // those that change
+	changes   []registrystore.Change
+	published []registry.Record
+	audit     []authority.Change
+}
+
+// addServer locks the server of records and adds the new ones.
+func (s *storing) addServer(ctx context.Context, batch []candidate) error {
+	name := batch[0].release.Name
+	releases, err := s.ports.Writer.Lock(ctx, name)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	quarantined, err := s.ports.Quarantine.Entries(ctx, name)
+	if err != nil {
+		return err
 	}
 	here := make(map[registry.Version]bool, len(releases)+len(batch))
 	for _, r := range releases {
@@ -118,30 +186,29 @@ func (m *Mover) addNew(ctx context.Context, batch []candidate) ([]Outcome, error
 	}
 	first := make(map[registry.Version]candidate, len(batch))
 	var fresh []candidate
-	var outcomes []Outcome
 	for _, c := range batch {
 		v := c.release.Version
 		before, twice := first[v]
 		switch {
 		case here[v]: // stored since splitKnown
-			o, err := m.compareStored(ctx, c, quarantined)
+			o, err := s.compareStored(ctx, c, quarantined)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			outcomes = append(outcomes, o)
+			s.outcomes = append(s.outcomes, o)
 		case twice:
-			outcomes = append(outcomes, c.compareWith(before.document.Bytes(), before.release))
+			s.outcomes = append(s.outcomes, c.compareWith(before.document.Bytes(), before.release))
 		default:
 			first[v] = c
 			fresh = append(fresh, c)
 		}
 	}
-	done, err := m.saveNew(ctx, registry.NewLineage(name, releases, quarantined...), fresh)
-	return append(outcomes, done...), err
+	s.addNew(registry.NewLineage(name, releases, quarantined...), fresh)
+	return nil
 }
 
-// saveNew adds records to the lineage and stores its changes.
-func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candidate) ([]Outcome, error) {
+// addNew adds records to the lineage of their server, and its changes.
+func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 	releases := make([]registry.Release, 0, len(fresh))
 	documents := make(map[registry.Version]registry.Document, len(fresh))
 	held := make([]registry.Held, 0, len(fresh))
@@ -150,41 +217,49 @@ func (m *Mover) saveNew(ctx context.Context, l *registry.Lineage, fresh []candid
 		releases = append(releases, c.release)
 		documents[c.release.Version] = c.document
 	}
-	_, errs := l.Import(releases, m.ports.Clock.Now(), held...)
-	outcomes := make([]Outcome, 0, len(fresh))
-	var taken []authority.Change
+	_, errs := l.Import(releases, s.ports.Clock.Now(), held...)
 	for i, c := range fresh {
 		if errs[i] != nil {
-			outcomes = append(outcomes, c.newOutcome(Refused, Reason(errs[i])))
+			s.outcomes = append(s.outcomes, c.newOutcome(Refused, Reason(errs[i])))
 			continue
 		}
-		outcomes = append(outcomes, c.newOutcome(Taken, ""))
-		taken = append(taken, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
+		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
+		s.audit = append(s.audit, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
 	}
-	var changes []registrystore.Change
-	var published []registry.Record
-	for _, r := range l.Changes() {
+	changes := l.Changes()
+	if len(changes) == 0 {
+		return
+	}
+	s.lineages = append(s.lineages, l)
+	for _, r := range changes {
 		change := registrystore.Change{Release: r}
 		if doc, ok := documents[r.Version]; ok {
 			change.Document, change.Remotes = doc.Bytes(), doc.Remotes()
-			published = append(published, registry.Record{Release: r, Document: doc.Bytes()})
+			s.published = append(s.published, registry.Record{Release: r, Document: doc.Bytes()})
 		}
-		changes = append(changes, change)
+		s.changes = append(s.changes, change)
 	}
-	if len(changes) == 0 {
-		return outcomes, nil
+}
+
+// save stores the changes, their events and their entries of the audit log.
+func (s *storing) save(ctx context.Context) error {
+	if len(s.changes) == 0 {
+		return nil
 	}
-	if err := m.ports.Writer.Save(ctx, changes); err != nil {
-		return nil, err
+	if err := s.ports.Writer.Save(ctx, s.changes); err != nil {
+		return err
 	}
-	if err := m.ports.Events.RecordVersions(ctx, event.Published, published...); err != nil {
-		return nil, err
+	if err := s.ports.Events.RecordVersions(ctx, event.Published, s.published...); err != nil {
+		return err
 	}
-	quarantined, err := m.saveQuarantine(ctx, l)
-	if err != nil {
-		return nil, err
+	for _, l := range s.lineages {
+		quarantined, err := s.saveQuarantine(ctx, l)
+		if err != nil {
+			return err
+		}
+		s.audit = append(s.audit, quarantined...)
 	}
-	return outcomes, m.ports.Recorder.RecordChanges(ctx, append(taken, quarantined...)...)
+	return s.ports.Recorder.RecordChanges(ctx, s.audit...)
 }
 
 // saveQuarantine stores the entries that an import has added, with their events, and returns them for
@@ -211,15 +286,15 @@ func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added 
 // errDryRun rolls back a transaction that only tests whether a commit is possible.
 var errDryRun = errors.New("a dry run is rolled back")
 
-// removeConflicting refuses the records that conflict with another server, and returns the rest. It
-// stores each record alone and rolls that back.
-func (m *Mover) removeConflicting(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
+// removeRefused refuses the records of a server that the store refuses, as those that conflict with
+// another server, and returns the rest. It stores each record alone and rolls that back.
+func (m *Mover) removeRefused(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
 	for _, c := range batch {
-		_, err := m.commitBatch(ctx, []candidate{c}, errDryRun)
+		_, err := m.commit(ctx, [][]candidate{{c}}, errDryRun)
 		switch {
 		case errors.Is(err, errDryRun):
 			rest = append(rest, c)
-		case fault.Is(err, fault.Conflict):
+		case isRefused(err):
 			outcomes = append(outcomes, c.newOutcome(Refused, Reason(err)))
 		default:
 			return nil, outcomes, err

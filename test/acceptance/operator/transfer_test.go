@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // importResult is the output of `registry import --output json`.
@@ -257,6 +259,29 @@ func TestTransferAtOnce(t *testing.T) {
 		if taken != 200 || len(list.Servers) != 80 {
 			t.Errorf("%d versions were taken and %d are latest, want 200 and 80", taken, len(list.Servers))
 		}
+	})
+}
+
+// TestTransferKilled kills an import in the middle. Another one continues: nothing is missing and
+// nothing is there twice, in the registry and in the audit log.
+func TestTransferKilled(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		file := filepath.Join(e.Dir, "sample.json")
+		fixture.WriteFile(t, file, newSampleExport(t, 400))
+		killed := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "registry", "import", file)
+		killed.Env = e.Environ
+		if err := killed.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await.Until(t, time.Minute, "the import has stored a server", func() bool {
+			return apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-1", "/versions/latest"), nil).Status == http.StatusOK
+		})
+		_ = killed.Process.Kill() // it may have ended already
+		_ = killed.Wait()         // likewise
+		stored := strings.Count(e.RunCommand(t, "", "registry", "export"), `"server":`)
+		importRegistry(t, e, "--strict", file).want(t, 1000-stored, stored, 0)
+		wantImportAudited(t, e, 1000)
 	})
 }
 
