@@ -137,6 +137,7 @@ var authSet = wire.NewSet(
 	devices.New, wire.Struct(new(devices.Ports), "*"), wire.Bind(new(authapi.Devices), new(*devices.Service)),
 	access.NewChecker, wire.Bind(new(authapi.Access), new(*access.Checker)),
 	audit.New, wire.Bind(new(authapi.Trail), new(*audit.Trail)),
+	audit.NewRefusals, wire.Bind(new(authapi.Refusals), new(*audit.Refusals)),
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	gather.New, wire.Struct(new(gather.Ports), "*"), eventlog.NewGather, wire.Bind(new(gather.Reporter), new(*eventlog.Gather)),
@@ -238,6 +239,7 @@ type consolePorts struct {
 	Writer      *prometheus.Publisher
 	Reviews     *reviews.Service
 	Own         *browse.Own
+	Refusals    *audit.Refusals
 	Grants      registrystore.Grants
 	Quarantine  *quarantine.Service
 	Operate     *operate.Authorizer
@@ -265,7 +267,7 @@ func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 	ports := console.Ports{Servers: p.Servers}
 	if parts.Auth {
 		ports.Auth = &console.AuthPorts{
-			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts, Grants: p.Grants},
+			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts, Grants: p.Grants, Refusals: p.Refusals},
 			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
 			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
 			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},

@@ -636,6 +636,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics: wiringPartMetrics,
 	}
 	registryapiAPI, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	refusals := audit.NewRefusals(trail, throttle)
 	signinConfig := settings.SignInConfig(auth)
 	deviceTokens := authrecords.NewDeviceTokens(db)
 	refreshTokens := authrecords.NewRefreshTokens(db)
@@ -728,6 +729,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reputation:    reputation,
 		Cache:         cache,
 		Trail:         trail,
+		Refusals:      refusals,
 		Notices:       notifier,
 		Clock:         clock,
 		Entropy:       entropy,
@@ -829,12 +831,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transaction:  transactions,
 		Cache:        cache,
 		Trail:        trail,
+		Refusals:     refusals,
 		Notices:      notifier,
 		Clock:        clock,
 	}
 	devicesService := devices.New(devicesPorts)
 	useCases := authapi.UseCases{
 		Access:      accessChecker,
+		Refusals:    refusals,
 		SignIn:      signIn,
 		Credentials: credentialsService,
 		StepUp:      stepupService,
@@ -929,6 +933,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:      prometheusPublisher,
 		Reviews:     reviewsService,
 		Own:         own,
+		Refusals:    refusals,
 		Grants:      registryrecordsGrants,
 		Quarantine:  quarantineService,
 		Operate:     authorizer,

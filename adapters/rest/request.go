@@ -37,6 +37,10 @@ func RequestID(c *fiber.Ctx) string {
 	return id
 }
 
+// Operation returns the method of the request and the path of its route, such as
+// "PUT /devices/:id/trust".
+func Operation(c *fiber.Ctx) string { return strings.Clone(c.Method()) + " " + c.Route().Path }
+
 // Log returns the log for lines about a request. They contain its id, and its trace if it has one.
 func Log(c *fiber.Ctx, log *logrus.Entry) *logrus.Entry {
 	return log.WithContext(c.UserContext()).WithField(fieldRequestID, RequestID(c))

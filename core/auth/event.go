@@ -17,13 +17,14 @@ const (
 	AccountChange      EventType = "ACCOUNT_CHANGE"
 	MethodsChange      EventType = "METHODS_CHANGE"
 	PublisherProof     EventType = "PUBLISHER_PROOF"
+	AccessRefused      EventType = "ACCESS_REFUSED"
 )
 
 // EventTypes returns all event types.
 func EventTypes() []EventType {
 	return []EventType{
 		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
-		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof,
+		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof, AccessRefused,
 	}
 }
 

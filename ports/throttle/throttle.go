@@ -10,7 +10,7 @@ import (
 // Scope names one of the API's own limits.
 type Scope string
 
-// The scopes (contract ).
+// The scopes (contract ).
 const (
 	AuthAddress     Scope = "auth"     // paths below /auth but GET /auth/session, by address
 	APIAddress      Scope = "api"      // GET /auth/session, devices, sessions, audit log and key set, by address
@@ -18,6 +18,7 @@ const (
 	LargeBodies     Scope = "large"    // large bodies, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
+	RefusalUser     Scope = "refusal"  // audit events of refused access, by user
 
 	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address
 	PublisherDomain  Scope = "publisher_domain"  // proofs of publishers, by domain

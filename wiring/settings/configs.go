@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -93,6 +94,7 @@ func ThrottleConfig(l Limits, u Publishers, r RateLimit) inprocess.ThrottleConfi
 			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
 			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
 			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
+			throttle.RefusalUser:     {Requests: audit.MaxRefusals, Window: audit.RefusalWindow},
 
 			throttle.PublisherAddress: {Requests: u.ProofLimit, Window: proofWindow},
 			throttle.PublisherDomain:  {Requests: u.DomainLimit, Window: proofWindow},

@@ -39,6 +39,7 @@ const (
 // API is the authentication part of the API.
 type API struct {
 	access      Access
+	refusals    Refusals
 	signIn      SignIn
 	credentials Credentials
 	stepUp      StepUp
@@ -50,6 +51,7 @@ type API struct {
 // UseCases are the use cases that the endpoints call.
 type UseCases struct {
 	Access      Access
+	Refusals    Refusals
 	SignIn      SignIn
 	Credentials Credentials
 	StepUp      StepUp
@@ -61,7 +63,7 @@ type UseCases struct {
 // New returns the authentication part of the API.
 func New(u UseCases) *API {
 	return &API{
-		access: u.Access, signIn: u.SignIn, credentials: u.Credentials, stepUp: u.StepUp, devices: u.Devices,
+		access: u.Access, refusals: u.Refusals, signIn: u.SignIn, credentials: u.Credentials, stepUp: u.StepUp, devices: u.Devices,
 		trail: u.Trail, keys: u.Keys,
 	}
 }

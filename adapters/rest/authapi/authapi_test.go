@@ -51,6 +51,7 @@ type stubUseCases struct {
 	err   error
 
 	calls    []string
+	refused  []string // the operations for which trust was too low
 	login    signin.Login
 	answer   signin.MFAAnswer
 	pending  bool // Login requires a second factor
@@ -83,6 +84,13 @@ func (u *stubUseCases) CheckLevel(_ context.Context, t auth.AccessToken, level a
 	default:
 		return auth.Session{}, fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
 	}
+}
+
+func (u *stubUseCases) LowTrust(_ context.Context, caller auth.Session, operation string, cause error) error {
+	if f, ok := fault.As(cause); ok && f.Code == auth.CodeInsufficientTrust && caller.ID == someID {
+		u.refused = append(u.refused, operation)
+	}
+	return cause
 }
 
 func result() signin.Result {
@@ -219,7 +227,7 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	server := rest.New(resttest.Config(proxies...), rest.Ports{
-		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
+		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, Refusals: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
 		Throttle: l, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
 	})
 	return &service{u, resttest.Serve(t, server), l}

@@ -13,6 +13,7 @@ import (
 // The use cases implement the interfaces of the handlers.
 var (
 	_ authapi.Access      = (*access.Checker)(nil)
+	_ authapi.Refusals    = (*audit.Refusals)(nil)
 	_ authapi.SignIn      = (*signin.Service)(nil)
 	_ authapi.Credentials = (*credentials.Service)(nil)
 	_ authapi.StepUp      = (*stepup.Service)(nil)

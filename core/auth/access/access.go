@@ -92,19 +92,17 @@ func (c *Checker) CheckSession(ctx context.Context, id auth.SessionID) (auth.Ses
 	return s, nil
 }
 
-// CheckLevel is Check, and also returns the error of trust.Require if the session is below the level.
+// CheckLevel is Check, and also returns the error of trust.Require, with the session, if the session is
+// below the level.
 func (c *Checker) CheckLevel(ctx context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error) {
 	s, err := c.Check(ctx, t)
 	if err == nil {
 		s, err = c.Confirm(ctx, s, level)
 	}
-	if err == nil {
-		err = trust.Require(s.TrustLevel, level)
-	}
 	if err != nil {
 		return auth.Session{}, err
 	}
-	return s, nil
+	return s, trust.Require(s.TrustLevel, level)
 }
 
 // Confirm returns s if it is at the level, and the session as it is stored otherwise, because a

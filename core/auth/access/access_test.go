@@ -156,7 +156,7 @@ func TestCheckLevel(t *testing.T) {
 	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.Unverified); err != nil || s.ID != id {
 		t.Errorf("the same level: session %+v, error %v", s, err)
 	}
-	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust); !fault.Is(err, fault.Forbidden) || s.ID != "" {
+	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust); !fault.Is(err, fault.Forbidden) || s.ID != id {
 		t.Errorf("a higher level: session %+v, error %v", s, err)
 	}
 	_, err := fx.checker.CheckLevel(ctx, "expired", auth.Unverified)

@@ -25,10 +25,11 @@ type Ports struct {
 	Levels       authstore.SessionLevels
 	Transaction  transaction.Runner
 
-	Cache   sessioncache.Cache
-	Trail   *audit.Trail
-	Notices *notices.Notifier // nil: no notices are sent
-	Clock   clock.Clock
+	Cache    sessioncache.Cache
+	Trail    *audit.Trail
+	Refusals *audit.Refusals   // nil: acts on devices of other people are not recorded
+	Notices  *notices.Notifier // nil: no notices are sent
+	Clock    clock.Clock
 }
 
 // Service acts on behalf of the person whose session it is given. Every method returns
@@ -107,7 +108,7 @@ func (s *Service) SetTrust(
 		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "trust", details))
 	})
 	if err != nil {
-		return auth.Device{}, err
+		return auth.Device{}, s.refuse(ctx, caller, "trust", id, err)
 	}
 	s.ports.Cache.Drop(ctx, lowered...)
 	switch {
@@ -169,7 +170,7 @@ func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.Devic
 		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
 	})
 	if err != nil {
-		return auth.Device{}, err
+		return auth.Device{}, s.refuse(ctx, caller, "rename", id, err)
 	}
 	return device, nil
 }
@@ -182,10 +183,19 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 		return 0, err
 	}
 	ended, alreadyRevoked, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
-	if err == nil && !alreadyRevoked {
+	if err != nil {
+		return 0, s.refuse(ctx, caller, "revoke", id, err)
+	}
+	if !alreadyRevoked {
 		s.notifyOwner(notices.DeviceRevoked, caller)
 	}
-	return ended, err
+	return ended, nil
+}
+
+// refuse returns the error of an act on a device. It records the act if the device belongs to another
+// person (contract A-66).
+func (s *Service) refuse(ctx context.Context, caller auth.Session, action string, id auth.DeviceID, cause error) error {
+	return s.ports.Refusals.NotOwner(ctx, caller, audit.Foreign{Action: action, Device: id}, cause)
 }
 
 // notifyOwner sends the caller a notice of a change. It sends none if the caller's session is at

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -42,6 +43,11 @@ func newFixture(t *testing.T) *fixture {
 	}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
 	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, audit.New(fx.log, fx.clock, testEntropy{}), fx.clock
+	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fx.ports.Refusals = audit.NewRefusals(fx.ports.Trail, unlimited)
 	fx.service = devices.New(fx.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
@@ -133,6 +139,16 @@ func TestOthersDevices(t *testing.T) {
 	}
 	if d, err := fx.ports.Devices.Get(ctx, "bert"); err != nil || d.Revoked || d.TrustStatus != auth.DevicePending {
 		t.Errorf("device %+v, error %v", d, err)
+	}
+	events, _, err := fx.log.Search(ctx, authstore.AuditQuery{Limit: 100})
+	if err != nil || len(events) != 3 {
+		t.Fatalf("events %+v, error %v, want one of each refusal", events, err)
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Type != auth.AccessRefused || e.Success || e.UserID != "anna" || e.Details["targetDeviceId"] != "bert" {
+			t.Errorf("event %+v", e)
+		}
 	}
 }
 

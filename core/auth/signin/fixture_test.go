@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -163,8 +164,12 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 // startService creates the service again, on the present records of the fixture.
 func (fx *fixture) startService(config signin.Config) {
 	fx.t.Helper()
-	var err error
 	p := fx.ports
+	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	p.Refusals = audit.NewRefusals(fx.trail, unlimited)
 	p.Passwords, p.Tokens, p.Root = fx.hasher, testSigner{}, rootSecret()
 	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail, fx.clock, fx.entropy
 	fx.service, err = signin.New(config, p)

@@ -169,6 +169,10 @@ func TestSignOut(t *testing.T) {
 
 	wantFault(t, "another's session", fx.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden, auth.CodeAccessDenied)
 	wantFault(t, "no session", fx.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound, auth.CodeNotFound)
+	refused := fx.findEvents(auth.AccessRefused)
+	if len(refused) != 1 || refused[0].UserID != caller.UserID || refused[0].Details["targetSessionId"] != string(foreign.SessionID) {
+		t.Errorf("events %+v, want one of the refusal", refused)
+	}
 	if err := fx.service.Terminate(ctx, caller, other.SessionID); err != nil {
 		t.Fatal(err)
 	}

@@ -108,6 +108,7 @@ type Ports struct {
 	Reputation signals.Reputation
 	Cache      sessioncache.Cache
 	Trail      *audit.Trail
+	Refusals   *audit.Refusals // nil: sign-outs of other people's sessions are not recorded
 	Notices    *notices.Notifier
 	Clock      clock.Clock
 	Entropy    secrets.Entropy

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -21,7 +22,8 @@ func (s *Service) Terminate(ctx context.Context, caller auth.Session, id auth.Se
 }
 
 // endSession ends a session of the caller. It sends a notice if the session is not the one of the
-// caller and the caller has proved no more than a password.
+// caller and the caller has proved no more than a password. It records a try to end the session of
+// another person (contract A-66).
 func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.SessionID, reason auth.EndReason) error {
 	now := s.ports.Clock.Now()
 	err := s.ports.Sessions.Update(ctx, id, func(stored *auth.Session) error {
@@ -31,7 +33,8 @@ func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.S
 		return auth.NotFound("session")
 	}
 	if err != nil {
-		return err
+		act := audit.Foreign{Action: string(reason), Session: id}
+		return s.ports.Refusals.NotOwner(ctx, caller, act, err)
 	}
 	s.ports.Cache.Drop(ctx, id)
 	if id != caller.ID && !caller.TrustLevel.Admits(auth.LimitedTrust) {

@@ -180,7 +180,7 @@ func TestAuditLog(t *testing.T) {
 		b.signIn(ada)
 		b.open("/console/account/log", http.StatusOK)
 		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device: first sign-in", "IP address 127.0.0.1", "Trust level not verified",
-			"Score, device 30 points: no step-up or MFA was passed on the device", "Identifiers")
+			"Score, device 30", "Identifiers") // reasons are shown at FULL_TRUST only
 		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until", time.Now().UTC().Format("2006-01-02"))
 		b.wantText("1 event")
 		b.press("Show", http.StatusOK, "until", "2020-01-01")
@@ -189,5 +189,9 @@ func TestAuditLog(t *testing.T) {
 		b.wantText("Enter a date such as 2026-01-31.")
 		b.open("/console/account/log?type=X", http.StatusUnprocessableEntity)
 		b.wantText("Choose one of the kinds of events.")
+		b.open("/console/account/authenticator", http.StatusOK)
+		b.press("Set up an authenticator app", http.StatusForbidden)
+		b.open("/console/account/log?type=ACCESS_REFUSED", http.StatusOK)
+		b.wantText("1 event", "Refused access", "Operation POST /console/account/authenticator", "Required trust level full trust")
 	})
 }

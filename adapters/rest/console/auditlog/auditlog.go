@@ -64,6 +64,7 @@ var eventTexts = map[auth.EventType]string{
 	auth.LoginAttempt: "Sign-in", auth.RiskEvaluation: "Risk of a sign-in", auth.DeviceChange: "Device", auth.SuspiciousActivity: "Suspicious",
 	auth.StepUpAttempt: "Verification", auth.RegistryChange: "Registry", auth.CredentialChange: "Password and second factor",
 	auth.AccountChange: "Account", auth.MethodsChange: "Methods listing", auth.PublisherProof: "Proof of a publisher",
+	auth.AccessRefused: "Refused access",
 }
 
 const (

@@ -10,7 +10,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -57,7 +56,7 @@ func (s *Site) do(a Act) fiber.Handler {
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
 			return a.Show(v, nil)
 		}
-		err := trust.Require(v.Session.TrustLevel, a.Level)
+		err := s.requireLevel(v, a.Level)
 		if err == nil {
 			err = a.Do(v)
 		}

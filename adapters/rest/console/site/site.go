@@ -50,11 +50,18 @@ type Grants interface {
 	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
 }
 
+// Refusals records acts that were refused because of the trust level of a session, and returns the
+// cause. *audit.Refusals implements it.
+type Refusals interface {
+	LowTrust(ctx context.Context, caller auth.Session, operation string, cause error) error
+}
+
 // Ports are the dependencies of a Site. All are nil if nobody can sign in.
 type Ports struct {
 	Cookies  Cookies
 	Accounts Accounts
 	Grants   Grants
+	Refusals Refusals
 }
 
 // Link is an entry of the navigation.
@@ -167,7 +174,7 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 		if !v.SignedIn() {
 			return v.Redirect(SignInAddress(v.address()))
 		}
-		err := trust.Require(v.Session.TrustLevel, level)
+		err := s.requireLevel(v, level)
 		if err == nil {
 			err = h(v)
 		}
@@ -176,6 +183,16 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 		}
 		return err
 	})
+}
+
+// requireLevel returns the error of trust.Require for the session of the person, and records it
+// (contract A-66).
+func (s *Site) requireLevel(v *Visit, level auth.TrustLevel) error {
+	err := trust.Require(v.Session.TrustLevel, level)
+	if err == nil {
+		return nil
+	}
+	return s.ports.Refusals.LowTrust(v.UserContext(), v.Session, rest.Operation(v.Ctx), err)
 }
 
 // visit checks a request and finds out who sent it. All responses have the headers of pages, also

@@ -1,0 +1,97 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// MaxRefusals is how many refusals of a person are recorded in each RefusalWindow. More are not
+// recorded until the window ends, so that nobody can fill the database with them (contract A-66).
+const (
+	MaxRefusals   = 20
+	RefusalWindow = time.Hour
+)
+
+// Refusals records access that was refused to a session: an act above its trust level, and an act
+// on what belongs to another person (contract A-66). The events are in the log of the person whose
+// session was refused; the owner of what was asked for does not see them. A nil Refusals records
+// nothing. It is safe for concurrent use.
+type Refusals struct {
+	trail    *Trail
+	throttle throttle.Throttle
+}
+
+// NewRefusals returns Refusals that writes to a trail and counts with a throttle.
+func NewRefusals(t *Trail, counts throttle.Throttle) *Refusals { return &Refusals{t, counts} }
+
+// LowTrust records that an operation was refused to a session because of its trust level, if that
+// is the cause, and returns the cause. The operation must be one of few: it is stored as it is.
+// Errors are those of record.
+func (r *Refusals) LowTrust(ctx context.Context, caller auth.Session, operation string, cause error) error {
+	f, ok := fault.As(cause)
+	if r == nil || !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust {
+		return cause
+	}
+	details := map[string]any{"reason": string(f.Code), "operation": operation}
+	for _, name := range [...]string{"requiredTrustLevel", "maxAge"} {
+		if value, ok := f.Details[name]; ok {
+			details[name] = value
+		}
+	}
+	return r.record(ctx, caller, details, cause)
+}
+
+// Foreign is an act on what belongs to another person: one of the fields is empty.
+type Foreign struct {
+	Action  string
+	Device  auth.DeviceID
+	Session auth.SessionID
+}
+
+// NotOwner records that an act was refused to a session because its subject belongs to another
+// person, if that is the cause, and returns the cause. It must be called outside a transaction: that
+// of a refused act is rolled back. Errors are those of record.
+func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreign, cause error) error {
+	f, ok := fault.As(cause)
+	if r == nil || !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeAccessDenied {
+		return cause
+	}
+	details := map[string]any{"reason": string(f.Code), "action": act.Action}
+	if act.Device != "" {
+		details["targetDeviceId"] = string(act.Device)
+	}
+	if act.Session != "" {
+		details["targetSessionId"] = string(act.Session)
+	}
+	return r.record(ctx, caller, details, cause)
+}
+
+// record records a refusal, unless the person has reached the limit, and returns the cause. The event
+// is recorded even if the caller has cancelled the request. If the counter store or the database is not
+// available, the event is lost and the refusal stays what it is; any other failure is returned instead
+// of the cause.
+func (r *Refusals) record(ctx context.Context, caller auth.Session, details map[string]any, cause error) error {
+	ctx = transaction.Brief(context.WithoutCancel(ctx)) // the refusal must not wait for its turn to write
+	v, err := r.throttle.Try(ctx, throttle.RefusalUser, string(caller.UserID))
+	if err == nil && (v.Allowed || v.Unlimited) {
+		details["trustLevel"], details["sessionId"] = caller.TrustLevel.String(), string(caller.ID)
+		details["deviceIdentity"] = string(caller.DeviceIdentity)
+		if caller.IPAddress.IsValid() {
+			details["ipAddress"] = caller.IPAddress.String()
+		}
+		if v.Remaining == 0 && !v.Unlimited {
+			details["unrecordedUntil"] = v.ResetAt.UTC().Format(time.RFC3339)
+		}
+		err = r.trail.Record(ctx, Entry{Type: auth.AccessRefused, UserID: caller.UserID, Details: details})
+	}
+	if err != nil && !fault.Is(err, fault.Unavailable) {
+		return fmt.Errorf("record refused access: %w", err)
+	}
+	return cause
+}
