@@ -13,5 +13,7 @@ type PendingLogin struct {
 	ExpiresAt      time.Time
 }
 
-// Open reports whether the login can still be completed.
-func (p *PendingLogin) Open(now time.Time) bool { return now.Before(p.ExpiresAt) }
+// Open reports whether the login can still be completed. A login waits for at most the lifetime.
+func (p *PendingLogin) Open(now time.Time, lifetime time.Duration) bool {
+	return Alive(p.ExpiresAt, now, lifetime)
+}

@@ -11,6 +11,12 @@ import (
 // record of one instance counts on the other.
 const ClockTolerance = 10 * time.Second
 
+// Alive reports whether a record that lives for a lifetime is good at a time. It is not if it expires
+// later than a lifetime from then: a clock that was ahead has made it, and it would be good for too long.
+func Alive(expires, now time.Time, lifetime time.Duration) bool {
+	return now.Before(expires) && !expires.After(now.Add(lifetime+ClockTolerance))
+}
+
 // DeviceIdentity is the derived identity of a device (contract A-36).
 type DeviceIdentity string
 

@@ -119,18 +119,20 @@ func (s *Service) loadActive(ctx context.Context, id auth.SessionID) (auth.Sessi
 }
 
 // extend extends the life of a session, as a refresh of tokens does, at most once in an hour. If the
-// database is not available, the next request does it.
+// database is not available, the next request does it. A session of a clock that was ahead is shortened
+// to the same life.
 func (s *Service) extend(ctx context.Context, session *auth.Session) {
 	now := s.ports.Clock.Now()
 	until := now.Add(s.config.SessionTTL)
 	if until.After(session.MaxExpiresAt) {
 		until = session.MaxExpiresAt
 	}
-	if until.Sub(session.ExpiresAt) < renewAfter {
+	ahead := session.ExpiresAt.After(now.Add(s.config.SessionTTL + auth.ClockTolerance))
+	if !ahead && until.Sub(session.ExpiresAt) < renewAfter {
 		return
 	}
 	err := s.ports.Sessions.Update(ctx, session.ID, func(stored *auth.Session) error {
-		if stored.Active(now) && stored.ExpiresAt.Before(until) {
+		if stored.Active(now) && (ahead || stored.ExpiresAt.Before(until)) {
 			stored.ExpiresAt = until
 		}
 		return nil

@@ -260,6 +260,19 @@ func TestUseExtendsTheSession(t *testing.T) {
 	wantRefused(t, fx.one, secret)
 }
 
+// TestSessionOfAClockThatWasAhead checks that a session whose expiry a clock that was ahead has set lives
+// no longer than others.
+func TestSessionOfAClockThatWasAhead(t *testing.T) {
+	fx := newFixture(t)
+	secret := fx.issue(t)
+	fx.clock.Advance(-time.Hour)
+	wantGood(t, fx.one, secret, auth.Unverified)
+	s, err := fx.sessions.Get(t.Context(), id)
+	if err != nil || s.ExpiresAt.Sub(fx.clock.Now()) != 7*day {
+		t.Errorf("the session expires after %v, error %v, want 7 days", s.ExpiresAt.Sub(fx.clock.Now()), err)
+	}
+}
+
 func TestToken(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

@@ -73,7 +73,7 @@ func (s *Service) forgetCompletedLogin(ctx context.Context, in MFAAnswer, attemp
 // and leaves the account unknown, so that the attempt is not recorded or counted for any account.
 func (s *Service) resumeLogin(ctx context.Context, in MFAAnswer, attempt *loginAttempt) error {
 	p, err := s.ports.Pending.Find(ctx, in.UserID, attempt.identity)
-	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.ports.Clock.Now()) {
+	if fault.Is(err, fault.NotFound) || err == nil && !p.Open(s.ports.Clock.Now(), s.config.MFAPendingTTL) {
 		return errWrongCode()
 	}
 	if err != nil {

@@ -197,6 +197,22 @@ func TestMFAWithoutALogin(t *testing.T) {
 	refused("once more", err)
 }
 
+// TestMFAAfterALoginOfAClockThatWasAhead checks that a login that a clock that was ahead has recorded
+// does not wait for its code for longer than others, and that the next login is not affected.
+func TestMFAAfterALoginOfAClockThatWasAhead(t *testing.T) {
+	fx := newFixture(t)
+	user := fx.enrolAuthenticator()
+	fx.clock.Advance(time.Hour)
+	fx.mustLogin()
+	fx.clock.Advance(-time.Hour)
+	_, err := fx.tryCode(user, fx.currentCode())
+	wantFault(t, "a login of an hour ahead", err, fault.Unauthenticated, auth.CodeInvalidMFA)
+	fx.mustLogin()
+	if _, err := fx.tryCode(user, fx.currentCode()); err != nil {
+		t.Errorf("the next login: %v", err)
+	}
+}
+
 func TestMFAOfLockedAndDisabled(t *testing.T) {
 	fx := newFixture(t)
 	user := fx.enrolAuthenticator()

@@ -86,7 +86,7 @@ func (s *Service) loadResendable(ctx context.Context, id auth.ChallengeID) (auth
 func (s *Service) checkResendable(c *auth.Challenge) error {
 	now := s.ports.Clock.Now()
 	switch {
-	case c.State != auth.ChallengeOpen, !now.Before(c.ExpiresAt):
+	case c.State != auth.ChallengeOpen, !auth.Alive(c.ExpiresAt, now, s.config.CodeTTL):
 		return auth.NotFound("challenge")
 	case c.Attempts >= s.config.Attempts:
 		return s.errNoAttemptLeft(c.ExpiresAt.Sub(now))

@@ -358,6 +358,23 @@ func TestChallengesThatCannotBeVerified(t *testing.T) {
 	wantFault(t, "resend for an ended session", err, fault.NotFound, auth.CodeNotFound)
 }
 
+// TestChallengeOfAClockThatWasAhead checks that a challenge whose expiry a clock that was ahead has set
+// is not good for longer than others, neither at once nor later in all.
+func TestChallengeOfAClockThatWasAhead(t *testing.T) {
+	fx := newFixture(t)
+	fx.clock.Advance(30 * time.Minute)
+	p := fx.mustInitiate()
+	fx.clock.Advance(-30 * time.Minute)
+	_, err := fx.tryCode(p, fx.mail.lastCode())
+	wantFault(t, "verify", err, fault.Invalid, auth.CodeInvalidInput)
+	_, err = fx.service.Resend(t.Context(), p.ID)
+	wantFault(t, "resend", err, fault.NotFound, auth.CodeNotFound)
+	next := fx.mustInitiate()
+	if _, err := fx.tryCode(next, fx.mail.lastCode()); err != nil {
+		t.Errorf("a new challenge: %v", err)
+	}
+}
+
 func TestResend(t *testing.T) {
 	fx := newFixture(t)
 	p := fx.mustInitiate()

@@ -70,7 +70,7 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	right := false
 	err := s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
 		switch {
-		case c.State != auth.ChallengeOpen, !t.now.Before(c.ExpiresAt):
+		case c.State != auth.ChallengeOpen, !auth.Alive(c.ExpiresAt, t.now, s.config.CodeTTL):
 			t.refusal, t.reason = errChallenge(), ReasonClosed
 		case c.Attempts >= s.config.Attempts:
 			t.refusal, t.reason = s.errNoAttemptLeft(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
