@@ -28,6 +28,17 @@ type ServerReader interface {
 	Undeprecated(ctx context.Context, names []registry.Name) ([]registry.Release, error)
 }
 
+// SnapshotReader is a ServerReader of which several reads can see the same state.
+type SnapshotReader interface {
+	ServerReader
+	// Snapshot calls do with a context with which all reads of the store see the state of one
+	// moment, whatever is changed meanwhile. do changes nothing, keeps the rules of
+	// transaction.Runner, and may be called again, from the start. If ctx carries a transaction or a
+	// snapshot, do joins it. Snapshot returns the error of do, fault.Unavailable when the database is
+	// not available, or the context's error if the context ended first.
+	Snapshot(ctx context.Context, do func(ctx context.Context) error) error
+}
+
 // MaxNames is the greatest number of servers in one call of ServerReader.Undeprecated.
 const MaxNames = 100
 

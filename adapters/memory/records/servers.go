@@ -14,21 +14,31 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Servers implements [registrystore.ServerReader] and [registrystore.ServerWriter].
+// Servers implements [registrystore.SnapshotReader] and [registrystore.ServerWriter].
 type Servers struct {
 	db         *Database
 	uniqueURLs bool
 }
 
 var (
-	_ registrystore.ServerReader = (*Servers)(nil)
-	_ registrystore.ServerWriter = (*Servers)(nil)
+	_ registrystore.SnapshotReader = (*Servers)(nil)
+	_ registrystore.ServerWriter   = (*Servers)(nil)
 )
 
 // NewServers returns the servers of a database. If uniqueURLs is true, a remote URL can belong to
 // one server only.
 func NewServers(db *Database, uniqueURLs bool) *Servers {
 	return &Servers{db: db, uniqueURLs: uniqueURLs}
+}
+
+// Snapshot lets nothing change while do runs.
+func (s *Servers) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
+	if s.db.currentTransaction(ctx) != nil {
+		return do(ctx)
+	}
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	return do(context.WithValue(ctx, carrier{s.db}, &running{}))
 }
 
 // List returns a page of the records that match the query.

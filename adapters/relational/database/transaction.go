@@ -31,6 +31,8 @@ type running struct {
 	failure error
 	// ended are called after the commit.
 	ended []func()
+	// reading is true for a snapshot (DB.Snapshot), in which nothing can be changed.
+	reading bool
 }
 
 // carrier is the key of the transaction of one database in a context. Two databases of a process
@@ -42,9 +44,10 @@ func (d *DB) carriedTransaction(ctx context.Context) *running {
 	return t
 }
 
-// Transaction returns the transaction that ctx carries, and whether it carries one.
+// Transaction returns the transaction that ctx carries, and whether it carries one. A snapshot is
+// none.
 func (d *DB) Transaction(ctx context.Context) (tx bun.Tx, ok bool) {
-	if t := d.carriedTransaction(ctx); t != nil {
+	if t := d.carriedTransaction(ctx); t != nil && !t.reading {
 		return t.tx, true
 	}
 	return bun.Tx{}, false
@@ -105,6 +108,28 @@ func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (u
 		call()
 	}
 	return false, d.classifyEnd(ctx, err)
+}
+
+// Snapshot calls do with a context that carries a transaction of the read pool, which changes nothing
+// and whose statements all see one state of the database. It has the time limit of one call. It calls
+// do again if its connection breaks. If ctx carries a transaction, do joins it.
+func (d *DB) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
+	if d.carriedTransaction(ctx) != nil {
+		return do(ctx)
+	}
+	return d.boundedCall(ctx, func(ctx context.Context) error {
+		return d.retryLost(ctx, func() (again bool, err error) { return true, d.readOnce(ctx, do) })
+	})
+}
+
+// readOnce calls do in one snapshot.
+func (d *DB) readOnce(ctx context.Context, do func(ctx context.Context) error) error {
+	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return d.classifyEnd(ctx, err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was changed
+	return do(context.WithValue(ctx, carrier{d}, &running{tx: tx, reading: true}))
 }
 
 // AfterCommit calls do after the commit of the transaction that ctx carries, before Atomically

@@ -14,6 +14,7 @@ import (
 // Set provides the stores of the registry from a database.DB and a Config.
 var Set = wire.NewSet(
 	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
+	wire.Bind(new(registrystore.SnapshotReader), new(*Servers)),
 	NewChanges, wire.Bind(new(registrystore.Changes), new(*Changes)),
 	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
 	NewViews, wire.Bind(new(registrystore.Views), new(*Views)),

@@ -14,7 +14,7 @@ type Config struct {
 	RemoteURLUnique bool `env:"REMOTE_URL_UNIQUE" envDefault:"false" desc:"a remote URL belongs to one of the servers that were published here"`
 }
 
-// Servers stores the versions of servers. It implements registrystore.ServerReader and
+// Servers stores the versions of servers. It implements registrystore.SnapshotReader and
 // registrystore.ServerWriter.
 type Servers struct {
 	db         *database.DB
@@ -26,8 +26,8 @@ type Servers struct {
 }
 
 var (
-	_ registrystore.ServerReader = (*Servers)(nil)
-	_ registrystore.ServerWriter = (*Servers)(nil)
+	_ registrystore.SnapshotReader = (*Servers)(nil)
+	_ registrystore.ServerWriter   = (*Servers)(nil)
 )
 
 // NewServers returns the store of servers.
@@ -36,6 +36,11 @@ func NewServers(db *database.DB, c Config) *Servers {
 		db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows,
 		names: newNameCache(), changes: &changeLog{},
 	}
+}
+
+// Snapshot implements registrystore.SnapshotReader.
+func (s *Servers) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
+	return s.db.Snapshot(ctx, do)
 }
 
 // List implements registrystore.ServerReader.

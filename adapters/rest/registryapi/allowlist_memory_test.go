@@ -32,7 +32,7 @@ import (
 
 // bigRegistry has many servers, whose documents it makes when they are read.
 type bigRegistry struct {
-	registrystore.ServerReader
+	registrystore.SnapshotReader
 	servers int
 }
 

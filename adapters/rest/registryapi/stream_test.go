@@ -28,7 +28,7 @@ const longPath = "/v0.1/servers/com.example%2Fserver/versions"
 
 // serverStore has the versions of one server, newest first.
 type serverStore struct {
-	registrystore.ServerReader
+	registrystore.SnapshotReader
 	mu      sync.Mutex
 	records []registry.Record
 	before  func() error // called before each page but the first; optional

@@ -11,10 +11,10 @@ import (
 )
 
 // Source reads the servers of which allow lists are made. It is safe for concurrent use.
-type Source struct{ servers registrystore.ServerReader }
+type Source struct{ servers registrystore.SnapshotReader }
 
 // NewSource returns a source of the servers that the store has.
-func NewSource(servers registrystore.ServerReader) *Source { return &Source{servers} }
+func NewSource(servers registrystore.SnapshotReader) *Source { return &Source{servers} }
 
 // In returns a source of the servers of a view.
 func (s *Source) In(v view.View) *Source { return &Source{views.NewReader(s.servers, v)} }

@@ -16,14 +16,14 @@ import (
 
 // Browser reads the registry. It is safe for concurrent use.
 type Browser struct {
-	servers registrystore.ServerReader
+	servers registrystore.SnapshotReader
 	cursors *page.Sealer
 	view    view.Name // in which its cursors are good; empty for the registry itself
 }
 
 // New returns a browser. All instances need the same key in their sealer, so that each of them
 // accepts the cursors of the others (contract R-13).
-func New(servers registrystore.ServerReader, cursors *page.Sealer) *Browser {
+func New(servers registrystore.SnapshotReader, cursors *page.Sealer) *Browser {
 	return &Browser{servers: servers, cursors: cursors}
 }
 

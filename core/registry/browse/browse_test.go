@@ -145,7 +145,7 @@ func TestList(t *testing.T) {
 
 // recordingStore is a store that keeps the last query.
 type recordingStore struct {
-	registrystore.ServerReader
+	registrystore.SnapshotReader
 	query registrystore.Query
 }
 

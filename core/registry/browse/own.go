@@ -18,7 +18,7 @@ type Own struct {
 }
 
 // NewOwn returns an Own.
-func NewOwn(servers registrystore.ServerReader, cursors *page.Sealer, g registrystore.Grants) *Own {
+func NewOwn(servers registrystore.SnapshotReader, cursors *page.Sealer, g registrystore.Grants) *Own {
 	return &Own{New(servers, cursors), g}
 }
 

@@ -19,7 +19,7 @@ const large = 300 << 10
 
 // measuringStore measures the documents that a store returns at once.
 type measuringStore struct {
-	registrystore.ServerReader
+	registrystore.SnapshotReader
 	most, bound int // bytes of documents, and what was asked for last
 }
 
@@ -32,13 +32,13 @@ func (s *measuringStore) measure(p registrystore.Page, bound int) {
 }
 
 func (s *measuringStore) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	p, err := s.ServerReader.List(ctx, q)
+	p, err := s.SnapshotReader.List(ctx, q)
 	s.measure(p, q.Bytes)
 	return p, err
 }
 
 func (s *measuringStore) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
-	p, err := s.ServerReader.Versions(ctx, q)
+	p, err := s.SnapshotReader.Versions(ctx, q)
 	s.measure(p, q.Bytes)
 	return p, err
 }
@@ -79,7 +79,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 4 << 20
 	for _, search := range []string{"", "large"} {
-		store := &measuringStore{ServerReader: newLargeFixture(t, n).servers}
+		store := &measuringStore{SnapshotReader: newLargeFixture(t, n).servers}
 		b := browse.New(store, page.NewSealer(key))
 		var all []string
 		pages := 0
@@ -103,7 +103,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 }
 
 // longHistory returns the history of a large fixture.
-func longHistory(t testing.TB, r registrystore.ServerReader) *browse.LongHistory {
+func longHistory(t testing.TB, r registrystore.SnapshotReader) *browse.LongHistory {
 	t.Helper()
 	h, err := browse.New(r, page.NewSealer(key)).Versions(t.Context(), "com.a/large", "")
 	if err != nil || h.Long == nil || h.Records != nil {
@@ -115,7 +115,7 @@ func longHistory(t testing.TB, r registrystore.ServerReader) *browse.LongHistory
 func TestLongHistory(t *testing.T) {
 	t.Parallel()
 	const n, bound = 40, 1 << 20
-	store := &measuringStore{ServerReader: newLargeFixture(t, n).servers}
+	store := &measuringStore{SnapshotReader: newLargeFixture(t, n).servers}
 	h := longHistory(t, store)
 	store.most = 0 // the first page ends early
 	for i, e := range h.Editions() {

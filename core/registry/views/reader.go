@@ -4,6 +4,7 @@ package views
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -13,34 +14,66 @@ import (
 )
 
 // Reader reads the servers of a view. In a view that hides deprecated versions, a server has its
-// other versions only, and the greatest of them is the latest (contract C-32). It is safe for
-// concurrent use. A call reads the store several times; what changes in the meantime may be in one
-// part of the result only.
+// other versions only, and the greatest of them is the latest (contract C-32). Exactly one version of
+// a server is the latest in each result that has all of them, whatever is changed meanwhile. It is
+// safe for concurrent use.
 type Reader struct {
-	servers registrystore.ServerReader
+	servers registrystore.SnapshotReader
 	view    view.View
 	names   []registry.NameRange
+	whole   bool // in a snapshot
 }
 
-var _ registrystore.ServerReader = (*Reader)(nil)
+var _ registrystore.SnapshotReader = (*Reader)(nil)
 
 // NewReader returns a reader of the servers of a view.
-func NewReader(servers registrystore.ServerReader, v view.View) *Reader {
-	return &Reader{servers, v, v.Names()}
+func NewReader(servers registrystore.SnapshotReader, v view.View) *Reader {
+	return &Reader{servers: servers, view: v, names: v.Names()}
 }
 
 func (r *Reader) hides() bool { return r.view.Deprecated == view.Hide }
 
+// Snapshot implements registrystore.SnapshotReader.
+func (r *Reader) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
+	return r.servers.Snapshot(ctx, do)
+}
+
+// errApart ends reads without a snapshot that need the latest version of a server, which is not
+// among what they have read.
+var errApart = errors.New("the latest version must be read in the same snapshot")
+
+// readServer returns the result of read, whose reads of the store see one state. Mostly it reads only
+// once, as the latest version is shown, so that it needs a snapshot only otherwise.
+func readServer[T any](ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error)) (T, error) {
+	if found, err := read(ctx, r); !errors.Is(err, errApart) {
+		return found, err
+	}
+	return readInSnapshot(ctx, r, read)
+}
+
+// readInSnapshot returns the result of read, with a reader all of whose reads see one state.
+func readInSnapshot[T any](ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error)) (found T, err error) {
+	whole := *r
+	whole.whole = true
+	err = r.Snapshot(ctx, func(ctx context.Context) (err error) {
+		found, err = read(ctx, &whole)
+		return err
+	})
+	return found, err
+}
+
 // List implements registrystore.ServerReader. q has no ranges of names.
 func (r *Reader) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	q.Names = r.names
-	switch {
-	case !r.hides():
+	if !r.hides() {
 		return r.servers.List(ctx, q)
-	case q.LatestOnly && q.UpdatedSince.IsZero():
-		return r.listLatest(ctx, q)
 	}
-	return r.listShown(ctx, q)
+	return readInSnapshot(ctx, r, func(ctx context.Context, r *Reader) (registrystore.Page, error) {
+		if q.LatestOnly && q.UpdatedSince.IsZero() {
+			return r.listLatest(ctx, q)
+		}
+		return r.listShown(ctx, q)
+	})
 }
 
 // listLatest returns a page of the latest versions. It reads the latest of all versions, and puts
@@ -96,10 +129,7 @@ func (r *Reader) readLatest(ctx context.Context, latest registry.Release, delete
 		return registry.Record{}, false, nil
 	}
 	record, err := r.servers.Version(ctx, latest.Name, latest.Version, deleted)
-	switch {
-	case fault.Is(err, fault.NotFound): // deleted meanwhile
-		return registry.Record{}, false, nil
-	case err != nil || r.view.Hides(record.Status): // deprecated meanwhile
+	if err != nil {
 		return registry.Record{}, false, err
 	}
 	record.Latest = true
@@ -143,11 +173,13 @@ func (r *Reader) Versions(ctx context.Context, q registrystore.VersionsQuery) (r
 		return registrystore.Page{}, ctx.Err()
 	}
 	q.WithoutDeprecated = r.hides()
-	p, err := r.servers.Versions(ctx, q)
-	if err == nil && r.hides() {
-		err = r.flagLatest(ctx, releasesOf(p.Records))
-	}
-	return p, err
+	return readServer(ctx, r, func(ctx context.Context, r *Reader) (registrystore.Page, error) {
+		p, err := r.servers.Versions(ctx, q)
+		if err == nil && r.hides() {
+			err = r.flagLatest(ctx, releasesOf(p.Records))
+		}
+		return p, err
+	})
 }
 
 // Outline implements registrystore.ServerReader.
@@ -155,16 +187,18 @@ func (r *Reader) Outline(ctx context.Context, name registry.Name, deleted bool) 
 	if !r.view.Includes(name) {
 		return nil, ctx.Err()
 	}
-	all, err := r.servers.Outline(ctx, name, deleted)
-	if err != nil || !r.hides() {
-		return all, err
-	}
-	all = slices.DeleteFunc(all, func(e registry.Edition) bool { return r.view.Hides(e.Status) })
-	releases := make([]*registry.Release, len(all))
-	for i := range all {
-		releases[i] = &all[i].Release
-	}
-	return all, r.flagLatest(ctx, releases)
+	return readServer(ctx, r, func(ctx context.Context, r *Reader) ([]registry.Edition, error) {
+		all, err := r.servers.Outline(ctx, name, deleted)
+		if err != nil || !r.hides() {
+			return all, err
+		}
+		all = slices.DeleteFunc(all, func(e registry.Edition) bool { return r.view.Hides(e.Status) })
+		releases := make([]*registry.Release, len(all))
+		for i := range all {
+			releases[i] = &all[i].Release
+		}
+		return all, r.flagLatest(ctx, releases)
+	})
 }
 
 // Version implements registrystore.ServerReader.
@@ -172,14 +206,16 @@ func (r *Reader) Version(ctx context.Context, name registry.Name, version regist
 	if !r.view.Includes(name) {
 		return registry.Record{}, errNotInView()
 	}
-	record, err := r.servers.Version(ctx, name, version, deleted)
-	switch {
-	case err != nil || !r.hides():
-		return record, err
-	case r.view.Hides(record.Status):
-		return registry.Record{}, errNotInView()
-	}
-	return record, r.flagLatest(ctx, []*registry.Release{&record.Release})
+	return readServer(ctx, r, func(ctx context.Context, r *Reader) (registry.Record, error) {
+		record, err := r.servers.Version(ctx, name, version, deleted)
+		switch {
+		case err != nil || !r.hides():
+			return record, err
+		case r.view.Hides(record.Status):
+			return registry.Record{}, errNotInView()
+		}
+		return record, r.flagLatest(ctx, []*registry.Release{&record.Release})
+	})
 }
 
 // Latest implements registrystore.ServerReader.
@@ -187,19 +223,21 @@ func (r *Reader) Latest(ctx context.Context, name registry.Name, deleted bool) (
 	if !r.view.Includes(name) {
 		return registry.Record{}, errNotInView()
 	}
-	record, err := r.servers.Latest(ctx, name, deleted)
-	if err != nil || !r.view.Hides(record.Status) {
+	return readServer(ctx, r, func(ctx context.Context, r *Reader) (registry.Record, error) {
+		record, err := r.servers.Latest(ctx, name, deleted)
+		if err != nil || !r.view.Hides(record.Status) {
+			return record, err
+		}
+		latest, err := r.latestOf(ctx, []registry.Name{name})
+		if err != nil {
+			return registry.Record{}, err
+		}
+		record, ok, err := r.readLatest(ctx, latest[name], deleted)
+		if err == nil && !ok {
+			err = errNotInView()
+		}
 		return record, err
-	}
-	latest, err := r.latestOf(ctx, []registry.Name{name})
-	if err != nil {
-		return registry.Record{}, err
-	}
-	record, ok, err := r.readLatest(ctx, latest[name], deleted)
-	if err == nil && !ok {
-		err = errNotInView()
-	}
-	return record, err
+	})
 }
 
 // Undeprecated implements registrystore.ServerReader.
@@ -212,8 +250,11 @@ func errNotInView() error {
 }
 
 // latestOf returns the version that is the latest in the view of each server whose latest version is
-// deprecated and that has another one.
+// deprecated and that has another one. It returns errApart outside of a snapshot.
 func (r *Reader) latestOf(ctx context.Context, names []registry.Name) (map[registry.Name]registry.Release, error) {
+	if !r.whole {
+		return nil, errApart
+	}
 	latest := make(map[registry.Name]registry.Release, len(names))
 	for part := range slices.Chunk(names, registrystore.MaxNames) {
 		releases, err := r.servers.Undeprecated(ctx, part)
