@@ -4,12 +4,17 @@ import (
 	"database/sql"
 	dbdriver "database/sql/driver"
 	"errors"
+	"strings"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
+
+// gateMessage is in the messages of the triggers that refuse what the database already has an entry
+// against (migration 0030).
+const gateMessage = "tollgate: "
 
 // classifyError returns the class of an error, by the result codes of
 // https://sqlite.org/rescode.html.
@@ -22,8 +27,12 @@ func classifyError(err error) database.Class {
 		return database.Unknown
 	}
 	switch e.Code() {
-	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY, codes.SQLITE_CONSTRAINT_TRIGGER:
+	case codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return database.Taken
+	case codes.SQLITE_CONSTRAINT_TRIGGER:
+		if strings.Contains(e.Error(), gateMessage) {
+			return database.Taken
+		}
 	}
 	switch e.Code() {
 	case codes.SQLITE_IOERR_WRITE, codes.SQLITE_IOERR_FSYNC, codes.SQLITE_IOERR_TRUNCATE, codes.SQLITE_IOERR_SHMSIZE:

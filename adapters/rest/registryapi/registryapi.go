@@ -136,12 +136,15 @@ func trimPrefix(path string) string {
 // Scope implements rest.Part. The registry and the methods listing share a limit.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
-// MaxBody implements rest.Part. Requests to publish, replace and validate have documents.
-func (a *API) MaxBody(method, path string) int {
-	if method == http.MethodPost || method == http.MethodPut {
+// MaxBody implements rest.Part. Requests to publish, replace and validate have documents, and a change
+// of status has the same bound.
+func (a *API) MaxBody(method, _ string) int {
+	switch method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		return rest.MaxBody
+	default:
+		return rest.MaxRecordBody
 	}
-	return rest.MaxRecordBody
 }
 
 // WriteFault writes {"error": message}. A document that breaks a rule is 422 instead of 400. While

@@ -27,7 +27,7 @@ func TestParallelWrites(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		const fromDatabase = "REGISTRY_CACHE_BYTES=0"
 		r := openRegistry(t, e, fromDatabase)
-		instances := []*fixture.Service{r.s, e.Start(t, append(fixture.RegistrySettings(), fromDatabase)...)}
+		instances := []*fixture.Service{r.s, e.Start(t, append(fixture.RegistrySettings(), fromDatabase, "REMOTE_URL_UNIQUE=true")...)}
 		send := func(i int, method, path string, body any) (apiclient.Response, error) {
 			return apiclient.TryCall(method, instances[i%len(instances)].API+"/v0.1"+path, body, r.writer.Bearer()...)
 		}
