@@ -166,9 +166,9 @@ const (
 	skipTime  = 50 * time.Millisecond
 )
 
-// Skip ends a request whose body was not read, before its response is sent. The connection can be used again if the client
-// has sent the whole body together with the header, as clients do with small bodies; else it is closed
-// after the response, which the caller must not reset.
+// Skip ends a request whose body was not read, before its response is sent. The connection can be
+// used again if the client has sent the whole body together with the header, as clients do with
+// small bodies; else it is closed after the response, which the caller must not reset.
 func Skip(c *fasthttp.RequestCtx, length int) {
 	if length == 0 {
 		return

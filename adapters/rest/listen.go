@@ -15,9 +15,9 @@ import (
 )
 
 // Listen opens the listener for Serve, which closes it. The listener refuses connections beyond
-// MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS, with TLS before the handshake. With TLS_CERT and TLS_KEY it accepts HTTP/1.1
-// over TLS 1.2 and later, and it uses changed files without a restart. A metric shows when the
-// certificate expires.
+// MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS, with TLS before the handshake. With TLS_CERT and
+// TLS_KEY it accepts HTTP/1.1 over TLS 1.2 and later, and it uses changed files without a restart. A
+// metric shows when the certificate expires.
 func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
 	secure, err := c.TLS.followFiles(log)
 	if err != nil {

@@ -18,11 +18,12 @@
 // # Failures of the store
 //
 // Every call ends within KVSTORE_TIMEOUT and a sixteenth of it, however many steps it has. After five
-// consecutive commands without an answer, calls fail at once until a background probe gets an answer. If the connection breaks during a call, the
-// call is repeated within its deadline. If the first attempt had been executed after all, its hits
-// count twice, which never lets more requests through than the limit. A call that subtracts hits is
-// not repeated, because subtracting twice would. If the server has become a read-only replica, the
-// client connects again to find the new primary.
+// consecutive commands without an answer, calls fail at once until a background probe gets an
+// answer. If the connection breaks during a call, the call is repeated within its deadline. If the
+// first attempt had been executed after all, its hits count twice, which never lets more requests
+// through than the limit. A call that subtracts hits is not repeated, because subtracting twice
+// would. If the server has become a read-only replica, the client connects again to find the new
+// primary.
 //
 // # Clusters
 //

@@ -10,7 +10,8 @@ import (
 // change the versions themselves, but while there is an entry, the store refuses every status other
 // than deleted of what the entry covers (ServerWriter.Save), whichever program writes it. Its methods
 // join the transaction that the context carries; Add, SetPrior and Remove must be called in one that
-// has locked the server (ServerWriter.Lock), and change only what that server has. A change is visible to the next call on every instance.
+// has locked the server (ServerWriter.Lock), and change only what that server has. A change is
+// visible to the next call on every instance.
 type Quarantine interface {
 	// Entries returns what is in quarantine of one server, ordered by version; the entry of the whole
 	// server is the first.

@@ -97,9 +97,9 @@ func checkBounds(t *testing.T, events []boundEvent, name string, length time.Dur
 	}
 }
 
-// checkRefusals checks the hits from the first refusal to the last one. A refusal leaves fewer hits in the bucket than
-// those of one call. If the callers then make none for so long that it fills up, as on a busy machine, the time after
-// that adds nothing to it and is left out.
+// checkRefusals checks the hits from the first refusal to the last one. A refusal leaves fewer hits
+// in the bucket than those of one call. If the callers then make none for so long that it fills up,
+// as on a busy machine, the time after that adds nothing to it and is left out.
 func checkRefusals(t *testing.T, events []boundEvent, rate func(time.Duration) float64) {
 	t.Helper()
 	refused := slices.DeleteFunc(slices.Clone(events), func(e boundEvent) bool { return e.admitted })
