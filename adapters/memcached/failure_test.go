@@ -95,7 +95,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 		t.Errorf("Ping: %v, want fault.Unavailable", err)
 	}
 	s.thaw()
-	await.Until(t, patience, "a counted hit after the server continues", func() bool {
+	await.Until(t, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -107,11 +107,11 @@ func TestPingDetectsDeadStore(t *testing.T) {
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := openClient(t, cfg)
-	await.Until(t, patience, "a connection", c.Connected)
+	await.Until(t, "a connection", c.Connected)
 	s.freeze()
-	await.Until(t, patience, "the client lost its connection", func() bool { return !c.Connected() })
+	await.Until(t, "the client lost its connection", func() bool { return !c.Connected() })
 	s.thaw()
-	await.Until(t, patience, "the client connected again", c.Connected)
+	await.Until(t, "the client connected again", c.Connected)
 }
 
 // TestManyCallsWithoutAnswer checks that all calls fail with fault.Unavailable if there are more
@@ -140,7 +140,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 		t.Errorf("calls without an answer took longer than %v", patience)
 	}
 	s.thaw()
-	await.Until(t, patience, "a counted hit after the server continues", func() bool {
+	await.Until(t, "a counted hit after the server continues", func() bool {
 		_, err := addHits(t, c, newMinuteHit("k"))
 		return err == nil
 	})
@@ -182,7 +182,7 @@ func TestOneUnreachableNode(t *testing.T) {
 		t.Errorf("with one node of two: Ping %v, connected %t", err, c.Connected())
 	}
 	stays.kill()
-	await.Until(t, patience, "an error of Ping while all nodes are stopped", func() bool {
+	await.Until(t, "an error of Ping while all nodes are stopped", func() bool {
 		return !c.Connected() && fault.Is(c.Ping(t.Context()), fault.Unavailable)
 	})
 }
@@ -197,8 +197,8 @@ func TestRestartedServerIsFoundAtOnce(t *testing.T) {
 			t.Fatalf("after the connections were broken: %v", err)
 		}
 		s.kill()
-		await.Until(t, patience, "the client lost its connection", func() bool { return !c.Connected() })
+		await.Until(t, "the client lost its connection", func() bool { return !c.Connected() })
 		s.start()
-		await.Until(t, patience, "the client connected again", c.Connected)
+		await.Until(t, "the client connected again", c.Connected)
 	}
 }

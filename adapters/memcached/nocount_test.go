@@ -32,7 +32,7 @@ func TestRepliesWithoutACount(t *testing.T) {
 		}
 	}()
 	c := openClient(t, newConfig(l.Addr().String()))
-	await.Until(t, patience, "a connection", c.Connected)
+	await.Until(t, "a connection", c.Connected)
 	for _, text := range []string{"NS", "NF", "EX", "EN", "HD", "MN", "VA 2\r\n-5"} {
 		reply.Store(&text)
 		for _, addend := range []int64{1, 0, -1} {

@@ -95,7 +95,7 @@ func (s *server) start() *server {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.kill)
-	await.Until(s.t, patience, "a server that answers", func() bool {
+	await.Until(s.t, "a server that answers", func() bool {
 		answer, err := s.runCommands("version\r\n")
 		return err == nil && strings.HasPrefix(answer, "VERSION")
 	})

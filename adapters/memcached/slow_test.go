@@ -25,7 +25,7 @@ func newSlowClient(t *testing.T, timeout time.Duration) (c *memcached.Client, de
 	cfg := newConfig(d.Address)
 	cfg.Timeout = timeout
 	c = openClient(t, cfg)
-	await.Until(t, patience, "a connection", c.Connected)
+	await.Until(t, "a connection", c.Connected)
 	return c, d.SetDelay
 }
 

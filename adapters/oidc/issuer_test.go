@@ -75,7 +75,7 @@ func TestWithdrawnKeyIsForgotten(t *testing.T) {
 	previous := s.issuer.RotateKeys(t)
 	clk.Advance(keyLife)
 	s.verify(t, previous[0].Sign(t, s.newClaims())) // starts the reading
-	await.Until(t, 30*time.Second, "the keys are read", func() bool { return !s.isReading() })
+	await.Until(t, "the keys are read", func() bool { return !s.isReading() })
 	s.checkKind(t, "the previous key", previous[0].Sign(t, s.newClaims()), fault.Unauthenticated, "known key")
 }
 
@@ -186,7 +186,7 @@ func TestKnownKeysOutliveIssuer(t *testing.T) {
 			for range 3 {
 				clk.Advance(keyLife)
 				s.checkAccepted(t, "without the issuer", s.newToken(t))
-				await.Until(t, 30*time.Second, "the reading ends", func() bool { return !s.isReading() })
+				await.Until(t, "the reading ends", func() bool { return !s.isReading() })
 			}
 			unknown := oidcissuer.NewKey(t, jose.ES256).Sign(t, s.newClaims())
 			clk.Advance(retryPause)
@@ -204,7 +204,7 @@ func TestHungIssuerEnds(t *testing.T) {
 	if !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("verify: %v, want fault.Unavailable because of the timeout", err)
 	}
-	await.Until(t, 30*time.Second, "the reading ends", func() bool { return !s.isReading() })
+	await.Until(t, "the reading ends", func() bool { return !s.isReading() })
 	s.issuer.Recover()
 	s.timeout = maxWait
 	s.issuers[s.issuer.URL].timeout = maxWait
@@ -227,7 +227,7 @@ func TestFirstTokensShareReading(t *testing.T) {
 		_, err := s.Verify(ctx, publisher.OIDC, token)
 		ended <- err
 	}()
-	await.Until(t, 30*time.Second, "the reading begins", func() bool { return s.issuer.Fetches(oidcissuer.DiscoveryPath) == 1 })
+	await.Until(t, "the reading begins", func() bool { return s.issuer.Fetches(oidcissuer.DiscoveryPath) == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("the first caller got %v, want fault.Unavailable because of context.Canceled", err)

@@ -74,7 +74,7 @@ func TestCodeReachesLogAndFile(t *testing.T) {
 	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" || line["recipient"] != "+15550100" {
 		t.Errorf("file has %q (%v)", text, err)
 	}
-	await.Until(t, patience, "code in the service log", func() bool {
+	await.Until(t, "code in the service log", func() bool {
 		return strings.Contains(out.String(), `"code":"042917"`) && strings.Contains(out.String(), `"level":"info"`)
 	})
 }
@@ -98,7 +98,7 @@ func startTestCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhos
 // wantRecovery checks that the plugin runs again as another process, and delivers.
 func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, was int) {
 	t.Helper()
-	await.Until(t, patience, "another process", func() bool {
+	await.Until(t, "another process", func() bool {
 		s := onlyStatus(t, host)
 		return s.State == pluginhost.Running && s.PID != was
 	})
@@ -108,7 +108,7 @@ func wantRecovery(t *testing.T, host *pluginhost.Host, c *pluginhost.Courier, wa
 	if s := onlyStatus(t, host); s.Restarts < 1 || s.LastError == "" {
 		t.Errorf("status = %+v, want a restart and its reason", s)
 	}
-	await.Until(t, patience, "end of the process before", func() bool { return hasEnded(was) })
+	await.Until(t, "end of the process before", func() bool { return hasEnded(was) })
 }
 
 func TestUnavailableWhenTheProcessEnds(t *testing.T) {
@@ -166,7 +166,7 @@ func TestCallsThatOverrunGetThePluginReplaced(t *testing.T) {
 			t.Errorf("Deliver = %v, want a fault of kind Unavailable for the deadline", err)
 		}
 	}
-	await.Until(t, patience, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
+	await.Until(t, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
 	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "exceeded") {
 		t.Errorf("last error = %q", s.LastError)
 	}
@@ -213,7 +213,7 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 				}
 			}
 			before := checks.Load()
-			await.Until(t, patience, "two more health checks", func() bool { return checks.Load() > before+2 })
+			await.Until(t, "two more health checks", func() bool { return checks.Load() > before+2 })
 			if s := onlyStatus(t, host); s.PID != pid || s.LastError != "" {
 				t.Errorf("status = %+v, want process %d", s, pid)
 			}

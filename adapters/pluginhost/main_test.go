@@ -163,7 +163,7 @@ func freezeProcess(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, patience, "stop of every thread", func() bool {
+	await.Until(t, "stop of every thread", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil || len(threads) == 0 {
 			return false

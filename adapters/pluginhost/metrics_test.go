@@ -109,7 +109,7 @@ func TestStatesAreShown(t *testing.T) {
 			t.Errorf("%s is up: %v, want %v", name, got, want)
 		}
 	}
-	await.Until(t, patience, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
+	await.Until(t, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
 	if got := metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
 		t.Errorf("a sound plugin restarted %v times", got)
 	}

@@ -83,7 +83,7 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	killPID(t, onlyStatus(t, host).PID)
-	await.Until(t, patience, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
+	await.Until(t, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
 	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check = %v, want a fault of kind Unavailable", err)
 	}

@@ -47,7 +47,7 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 			if err := host.StartAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			await.Until(t, patience, "more than one try", func() bool { return onlyStatus(t, host).Restarts > 1 })
+			await.Until(t, "more than one try", func() bool { return onlyStatus(t, host).Restarts > 1 })
 			if s := onlyStatus(t, host); !strings.Contains(s.LastError, c.want) || s.PID != 0 {
 				t.Errorf("status = %+v, want no process, and %q as the reason", s, c.want)
 			}
@@ -90,12 +90,12 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "EXIT")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
-	await.Until(t, patience, "refusal", func() bool { return strings.Contains(onlyStatus(t, host).LastError, "SHA-256") })
+	await.Until(t, "refusal", func() bool { return strings.Contains(onlyStatus(t, host).LastError, "SHA-256") })
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
 	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
-	await.Until(t, patience, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
+	await.Until(t, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
 }
 
 // pinChecksum writes a manifest with the checksum of the plugin.
@@ -190,7 +190,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	var pids []int
-	await.Until(t, patience, "three plugins", func() bool {
+	await.Until(t, "three plugins", func() bool {
 		pids = pids[:0]
 		for _, s := range host.Status() {
 			if s.State == pluginhost.Running {
@@ -204,14 +204,14 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	})
 	closeHost()
 	for _, pid := range pids {
-		await.Until(t, patience, fmt.Sprintf("end of process %d", pid), func() bool { return hasEnded(pid) })
+		await.Until(t, fmt.Sprintf("end of process %d", pid), func() bool { return hasEnded(pid) })
 	}
 	for _, s := range host.Status() {
 		if s.State != pluginhost.Closed || s.PID != 0 {
 			t.Errorf("status after Close = %+v", s)
 		}
 	}
-	await.Until(t, patience, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	await.Until(t, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
 	c, err := host.Courier("otp-log")
 	if err != nil {
 		t.Fatal(err)
@@ -275,5 +275,5 @@ func TestPluginsEndWithAHostThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
-	await.Until(t, patience, "end of the plugin", func() bool { return hasEnded(pid) })
+	await.Until(t, "end of the plugin", func() bool { return hasEnded(pid) })
 }

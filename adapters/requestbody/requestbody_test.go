@@ -256,7 +256,7 @@ func TestBudget(t *testing.T) {
 	for _, c := range waiting {
 		c.want(t, 200, body, true)
 	}
-	await.Until(t, time.Minute, "the memory is given back", func() bool { return answers("/?one", body) == 200 })
+	await.Until(t, "the memory is given back", func() bool { return answers("/?one", body) == 200 })
 }
 
 func TestConfig(t *testing.T) {

@@ -51,7 +51,7 @@ func (a attacker) write(id auth.SessionID, value []byte) {
 // putCopy puts a session until the store has a copy of it, and returns what the store has.
 func (a attacker) putCopy(c *valkey.Sessions, s auth.Session) []byte {
 	a.t.Helper()
-	await.Until(a.t, patience, "a copy in the store", func() bool {
+	await.Until(a.t, "a copy in the store", func() bool {
 		c.Put(a.t.Context(), s, time.Now())
 		_, ok := c.Get(a.t.Context(), s.ID)
 		return ok
@@ -66,7 +66,7 @@ func TestForgedCopyIsAMiss(t *testing.T) {
 	victim, reader := openSessions(t, s.Address, system.Clock{}), openSessions(t, s.Address, system.Clock{})
 	thief := attacker{t, newDirectClient(t, s.Address)}
 	ids := newIDs()
-	await.Until(t, patience, "an unchanged copy that the attacker put back", func() bool {
+	await.Until(t, "an unchanged copy that the attacker put back", func() bool {
 		id := ids()
 		thief.write(id, thief.putCopy(victim, sessioncachetest.Session(id)))
 		_, ok := reader.Get(t.Context(), id)

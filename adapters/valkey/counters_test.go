@@ -65,7 +65,7 @@ func TestCountersContractOnCluster(t *testing.T) {
 	nodes := a.Address + "," + b.Address
 	cfg := newConfig(nodes)
 	cfg.Type = valkey.Cluster
-	await.Until(t, patience, "a cluster that takes writes on both nodes", func() bool {
+	await.Until(t, "a cluster that takes writes on both nodes", func() bool {
 		return strings.HasPrefix(a.SendLine("SET b 1"), "+OK") && strings.HasPrefix(b.SendLine("SET a 1"), "+OK")
 	})
 	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
@@ -224,11 +224,11 @@ func TestIdleStoreIsProbed(t *testing.T) {
 			if err := away.begin(s); err != nil {
 				t.Fatal(err)
 			}
-			await.Until(t, patience, "the word that the store is away", func() bool { return !c.Connected() })
+			await.Until(t, "the word that the store is away", func() bool { return !c.Connected() })
 			if err := away.end(s); err != nil {
 				t.Fatal(err)
 			}
-			await.Until(t, patience, "the word that the store is back", c.Connected)
+			await.Until(t, "the word that the store is back", c.Connected)
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 	if c.Connected() {
 		t.Error("Connected is true after 30 calls without an answer")
 	}
-	await.Until(t, patience, "counting after the pause", func() bool {
+	await.Until(t, "counting after the pause", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -315,14 +315,14 @@ func TestSentinelFailover(t *testing.T) {
 	cfg := newConfig("main, " + watch.Address)
 	cfg.Type = valkey.Sentinel
 	c := open(t, cfg)
-	await.Until(t, patience, "counting on the first master", func() bool {
+	await.Until(t, "counting on the first master", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})
-	await.Until(t, patience, "a replica that the sentinel knows", func() bool {
+	await.Until(t, "a replica that the sentinel knows", func() bool {
 		return strings.HasPrefix(watch.SendLine("SENTINEL FAILOVER main"), "+OK")
 	})
-	await.Until(t, patience, "counting on the second master", func() bool {
+	await.Until(t, "counting on the second master", func() bool {
 		_, err := add(t, c, newMinuteHit("after"))
 		return err == nil && strings.HasPrefix(replica.SendLine("EXISTS after"), ":1")
 	})
@@ -353,7 +353,7 @@ func TestServerThatBecameReplica(t *testing.T) {
 	host, port, _ := net.SplitHostPort(next.Address)
 	old.mustRun("REPLICAOF " + host + " " + port)
 	r.target.Store(&next.Address)
-	await.Until(t, patience, "counting on the new master", func() bool {
+	await.Until(t, "counting on the new master", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil
 	})

@@ -28,8 +28,8 @@ func TestLostSubtractionIsNotRepeated(t *testing.T) {
 			used, other := newMinuteHit(key(name)), newMinuteHit(key(name+"-other"))
 			used.Addend, used.Limit = 10, 10
 			after := make([]uint64, 2)
-			await.Until(t, patience, "counted hits", func() bool { return checked.Add(t.Context(), []counter.Hit{used, other}, after) == nil })
-			await.Until(t, patience, "a connection", func() bool { return c.Ping(t.Context()) == nil })
+			await.Until(t, "counted hits", func() bool { return checked.Add(t.Context(), []counter.Hit{used, other}, after) == nil })
+			await.Until(t, "a connection", func() bool { return c.Ping(t.Context()) == nil })
 			used.Addend = -3
 			for n, batch := range [][]counter.Hit{{used}, {other, used}} {
 				cutter.Cut(used.Key)
@@ -44,7 +44,7 @@ func TestLostSubtractionIsNotRepeated(t *testing.T) {
 				if least := uint64(10 - 3*(n+1)); after[0] < least {
 					t.Errorf("%d hits are left after 3 were subtracted from 10 %d times", after[0], n+1)
 				}
-				await.Until(t, patience, "a connection", func() bool { return c.Ping(t.Context()) == nil })
+				await.Until(t, "a connection", func() bool { return c.Ping(t.Context()) == nil })
 			}
 		})
 	}

@@ -50,7 +50,7 @@ func TestProxies(t *testing.T) {
 			}
 			t.Cleanup(end)
 			session := auth.Session{ID: auth.SessionID(newKeys()("session"))}
-			await.Until(t, patience, "a copy of a session", func() bool {
+			await.Until(t, "a copy of a session", func() bool {
 				cache.Put(t.Context(), session, clock.Now())
 				_, found := cache.Get(t.Context(), session.ID)
 				return found

@@ -52,13 +52,13 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 	address := sharedServer(t)
 	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
 	s := sessioncachetest.Session(newIDs()())
-	await.Until(t, patience, "a copy that the other instance put", func() bool {
+	await.Until(t, "a copy that the other instance put", func() bool {
 		a.Put(t.Context(), s, time.Now())
 		_, ok := b.Get(t.Context(), s.ID)
 		return ok
 	})
 	a.Drop(t.Context(), s.ID)
-	await.Until(t, patience, "a drop on the other instance", func() bool {
+	await.Until(t, "a drop on the other instance", func() bool {
 		_, ok := b.Get(t.Context(), s.ID)
 		return !ok
 	})
@@ -77,7 +77,7 @@ func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 		sessioncachetest.MustMiss(t, b, s.ID, "read before the drop, on the instance that read it")
 		sessioncachetest.MustMiss(t, a, s.ID, "read before the drop, on the instance that dropped it")
 	}
-	await.Until(t, patience, "a copy that was read after the drop", func() bool {
+	await.Until(t, "a copy that was read after the drop", func() bool {
 		b.Put(t.Context(), s, time.Now())
 		_, ok := a.Get(t.Context(), s.ID)
 		return ok
@@ -89,7 +89,7 @@ func TestSessionsExpireInTheStore(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
 	d := newDirectClient(t, s.Address)
-	await.Until(t, patience, "a copy in the store", func() bool {
+	await.Until(t, "a copy in the store", func() bool {
 		c.Put(t.Context(), sessioncachetest.Session("a"), time.Now())
 		left, err := d.Do(t.Context(), d.B().Pttl().Key("tollgate:session:a").Build()).AsInt64()
 		if err != nil || left == 0 || left < -1 {
@@ -112,7 +112,7 @@ func TestHotSessionIsReadLocally(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
-	await.Until(t, patience, "reads that do not reach the store", func() bool {
+	await.Until(t, "reads that do not reach the store", func() bool {
 		c.Put(t.Context(), session, time.Now())
 		if _, ok := c.Get(t.Context(), session.ID); !ok {
 			return false
@@ -163,7 +163,7 @@ func TestDropWhileTheStoreIsUnreachable(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
-	await.Until(t, patience, "a copy", func() bool {
+	await.Until(t, "a copy", func() bool {
 		c.Put(t.Context(), session, time.Now())
 		_, ok := c.Get(t.Context(), session.ID)
 		return ok

@@ -1,5 +1,6 @@
-// Package await waits in tests for what other goroutines and processes do. It makes no assertion of its
-// own about how long that takes: the timeout only ends a test that would wait for ever.
+// Package await is how tests wait for what other goroutines and processes do: for a condition, never
+// for a fixed time. It makes no assertion about how long that takes. The timeout only ends a test that
+// would wait for ever.
 package await
 
 import (
@@ -7,15 +8,56 @@ import (
 	"time"
 )
 
+// Timeout is the longest time that a test waits for anything.
+const Timeout = 30 * time.Second
+
 // interval is the time between two calls of a condition.
 const interval = 5 * time.Millisecond
 
-// Until waits until holds returns true. It fails the test if that does not happen within the timeout.
-func Until(t testing.TB, timeout time.Duration, what string, holds func() bool) {
+// Until waits until holds returns true. It fails the test if that does not happen within Timeout;
+// what says for what it waited.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	Within(t, Timeout, what, holds)
+}
+
+// Within waits like Until, for at most a timeout.
+func Within(t testing.TB, timeout time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(timeout); !holds(); time.Sleep(interval) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, timeout)
+		}
+	}
+}
+
+// Receive waits until a value comes from a channel, and returns it. It fails the test if the channel
+// is closed or nothing comes within Timeout; what says for what it waited.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case value, open := <-from:
+		if !open {
+			t.Fatalf("%s: the channel is closed", what)
+		}
+		return value
+	case <-time.After(Timeout):
+		t.Fatalf("%s: not within %v", what, Timeout)
+		panic("unreachable")
+	}
+}
+
+// Closed waits until a channel is closed, as the channel of a context or a process is at its end.
+func Closed[T any](t testing.TB, what string, ch <-chan T) {
+	t.Helper()
+	for {
+		select {
+		case _, open := <-ch:
+			if !open {
+				return
+			}
+		case <-time.After(Timeout):
+			t.Fatalf("%s: not within %v", what, Timeout)
 		}
 	}
 }

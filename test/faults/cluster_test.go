@@ -45,7 +45,7 @@ func startCluster(t *testing.T) []*node {
 		host, port := n.HostPort()
 		failOnError(t, nodes[0].MustSend("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
 	}
-	await.Until(t, patience, "a cluster of which every node knows all slots", func() bool {
+	await.Within(t, patience, "a cluster of which every node knows all slots", func() bool {
 		for _, n := range nodes {
 			info := n.runCommand(t, "CLUSTER", "INFO")
 			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_slots_ok:16384") {

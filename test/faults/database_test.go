@@ -129,7 +129,7 @@ func TestDatabaseAway(t *testing.T) {
 			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
 			failOnError(t, c.away(on))
 			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
-			await.Until(t, patience, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			await.Within(t, patience, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
 			doWithin(t, "one after the other", soon, func() {
 				for range crowd {
 					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
@@ -143,7 +143,7 @@ func TestDatabaseAway(t *testing.T) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
 			failOnError(t, c.back(on))
-			await.Until(t, patience, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
+			await.Within(t, patience, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
 			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
 			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
 			for _, line := range []string{"the database does not answer", "the database answers again"} {

@@ -48,13 +48,13 @@ func TestDescriptorsUsedUp(t *testing.T) {
 			s.useUpDescriptors()
 			free := s.openConnections(target)
 			s.writeRules("rules.yaml", fmt.Sprintf(changedRules, 77))
-			await.Until(t, patience, "rules that cannot be read", func() bool {
+			await.Within(t, patience, "rules that cannot be read", func() bool {
 				return strings.Contains(s.Log(), "cannot be accepted") && strings.Contains(s.Log(), "cannot be read: too many open files")
 			})
 			free()
 			s.wantResponses(t)
 			client := newRateLimitClient(t, s) // one for all attempts: each client needs a descriptor of the service
-			await.Until(t, patience, "the changed rules", func() bool {
+			await.Within(t, patience, "the changed rules", func() bool {
 				r, err := client.ShouldRateLimit(t.Context(), newRequest("few", name))
 				return err == nil && r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit() == 77
 			})
@@ -73,7 +73,7 @@ func TestDescriptorsUsedUp(t *testing.T) {
 func (s *service) wantResponses(t *testing.T) {
 	t.Helper()
 	for _, url := range []string{"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats"} {
-		await.Until(t, patience, url, func() bool {
+		await.Within(t, patience, url, func() bool {
 			r, err := http.Get(url) //nolint:gosec // the instance's own
 			if err != nil {
 				return false
@@ -83,7 +83,7 @@ func (s *service) wantResponses(t *testing.T) {
 		})
 	}
 	client := newRateLimitClient(t, s)
-	await.Until(t, patience, "a gRPC answer", func() bool {
+	await.Within(t, patience, "a gRPC answer", func() bool {
 		_, err := client.ShouldRateLimit(t.Context(), newRequest("steady", "descriptors"))
 		return err == nil
 	})

@@ -25,7 +25,7 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 	servers.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: going.GRPC}, {Addr: staying.GRPC}}})
 	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
 	l := startLoad(t, conns, func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
-	await.Until(t, patience, "calls on both instances", func() bool {
+	await.Within(t, patience, "calls on both instances", func() bool {
 		const calls = "ratelimit_server.ShouldRateLimit.total_requests"
 		return going.readStat(calls) > enough && staying.readStat(calls) > enough
 	})
@@ -47,7 +47,7 @@ func TestStopsWithOneInstance(t *testing.T) {
 	l.resetTally()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Stop() }()
-	await.Until(t, patience, "health reports the drain", func() bool {
+	await.Within(t, patience, "health reports the drain", func() bool {
 		healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == 503
 	})

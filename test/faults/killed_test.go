@@ -107,7 +107,7 @@ func startReplicas(t *testing.T, environ ...string) *replicas {
 func (g *replicas) startReplica(i int) {
 	s := startService(g.t, g.environ...)
 	s.writeRules("kills.yaml", killRules)
-	await.Until(g.t, patience, "the rules of the test in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 1 })
+	await.Within(g.t, patience, "the rules of the test in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 1 })
 	g.members[i].Store(&replica{s, ratelimit.NewRateLimitServiceClient(dialService(g.t, 1, s.GRPC)[0])})
 }
 
@@ -147,7 +147,7 @@ func (g *replicas) loadAndKill() map[string][]killEvent {
 	defer finish() // also if the test fails
 	wait := func() {
 		before := made.Load()
-		await.Until(g.t, patience, "further calls", func() bool { return made.Load() >= before+callsBetweenKills })
+		await.Within(g.t, patience, "further calls", func() bool { return made.Load() >= before+callsBetweenKills })
 	}
 	if every := os.Getenv("TEST_KILL_EVERY"); every != "" {
 		interval, err := time.ParseDuration(every)

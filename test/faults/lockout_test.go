@@ -62,7 +62,7 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 		failOnError(t, err)
 		answered := make(chan int, 1)
 		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
-		await.Until(t, patience, "a login that waits for its account", func() bool {
+		await.Within(t, patience, "a login that waits for its account", func() bool {
 			var waiting int
 			failOnError(t, db.QueryRowContext(t.Context(),
 				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))

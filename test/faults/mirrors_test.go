@@ -68,9 +68,9 @@ func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 			up := upstream.Start(t, upstream.Servers(servers)...)
 			release := blockServer(t, p, fmt.Sprintf("com.example/server-%06d", blocked))
 			runCommand(t, address, "mirror", "add", "corp", up.URL)
-			await.Until(t, patience, "a part of the servers is stored", func() bool { return one.listedServers("server") > 0 })
+			await.Within(t, patience, "a part of the servers is stored", func() bool { return one.listedServers("server") > 0 })
 			failOnError(t, c.away(on))
-			await.Until(t, patience, "an error in a log", func() bool {
+			await.Within(t, patience, "an error in a log", func() bool {
 				return strings.Contains(one.Log()+other.Log(), "mirrors could not be listed")
 			})
 			failOnError(t, c.back(on))
@@ -81,8 +81,8 @@ func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 				}
 			}
 			for _, s := range []*service{one, other} {
-				await.Until(t, nextRead, "all servers", func() bool { return s.listedServers("server") == servers })
-				await.Until(t, nextRead, "the state of a mirror that works", func() bool {
+				await.Within(t, nextRead, "all servers", func() bool { return s.listedServers("server") == servers })
+				await.Within(t, nextRead, "the state of a mirror that works", func() bool {
 					return s.mirrorMetric("servers", "corp") == servers && s.mirrorMetric("failing", "corp") == 0
 				})
 			}
@@ -123,15 +123,15 @@ func TestMirrorOfAHungRegistry(t *testing.T) {
 		return up
 	}
 	add("steady", upstream.Behaviour{})
-	await.Until(t, patience, "the servers of a registry that responds", func() bool { return s.listedServers("steady") == servers })
+	await.Within(t, patience, "the servers of a registry that responds", func() bool { return s.listedServers("steady") == servers })
 	silent := add("silent", upstream.Behaviour{Fault: upstream.Hang(), Times: 1})
 	broken := add("broken", upstream.Behaviour{Fault: upstream.HangInside(), OnPage: 2})
 
-	await.Until(t, nextRead, "the servers of the silent registry", func() bool { return s.listedServers("silent") == servers })
+	await.Within(t, nextRead, "the servers of the silent registry", func() bool { return s.listedServers("silent") == servers })
 	if n := len(silent.Requests()); n != 3 {
 		t.Errorf("the silent registry got %d requests, want its first page twice and its second page", n)
 	}
-	await.Until(t, nextRead, "a registry that is failing", func() bool { return s.mirrorMetric("failing", "broken") == 1 })
+	await.Within(t, nextRead, "a registry that is failing", func() bool { return s.mirrorMetric("failing", "broken") == 1 })
 	if n := s.listedServers("broken"); n != 0 {
 		t.Errorf("%d servers are listed of a registry whose list has no end", n)
 	}
@@ -139,9 +139,9 @@ func TestMirrorOfAHungRegistry(t *testing.T) {
 		t.Error("the log does not say that no data arrived")
 	}
 	broken.Behave(upstream.Behaviour{})
-	await.Until(t, nextRead, "the servers of the registry that failed", func() bool { return s.listedServers("broken") == servers })
+	await.Within(t, nextRead, "the servers of the registry that failed", func() bool { return s.listedServers("broken") == servers })
 	for _, name := range []string{"steady", "silent", "broken"} {
-		await.Until(t, patience, name+" works", func() bool { return s.mirrorMetric("failing", name) == 0 && s.mirrorMetric("servers", name) == servers })
+		await.Within(t, patience, name+" works", func() bool { return s.mirrorMetric("failing", name) == 0 && s.mirrorMetric("servers", name) == servers })
 		if n := s.listedServers(name); n != servers {
 			t.Errorf("%d servers of %s are listed, want %d", n, name, servers)
 		}

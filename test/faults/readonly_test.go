@@ -31,14 +31,14 @@ func TestStartOnReadOnlyDatabase(t *testing.T) {
 		t.Errorf("/ready: %d %s", status, body)
 	}
 	failOnError(t, standby.Promote())
-	await.Until(t, patience, "the instance is ready", func() bool {
+	await.Within(t, patience, "the instance is ready", func() bool {
 		status, _ := getPage(t, "http://"+s.API+"/ready")
 		return status == http.StatusOK
 	})
 	s.wantAll("sign-ins", s.failLogins(1), http.StatusUnauthorized)
 	db := standby.Open()
 	defer func() { _ = db.Close() }() // the test is over
-	await.Until(t, patience, "the key is announced", func() bool {
+	await.Within(t, patience, "the key is announced", func() bool {
 		var n int
 		return db.QueryRowContext(t.Context(), "SELECT count(*) FROM signing_keys").Scan(&n) == nil && n == 2
 	})

@@ -101,13 +101,13 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 			address := p.URL(on.wire.address())
 			s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
 			importServers(t, address, 0, 10)
-			await.Until(t, patience, "the import is seen", func() bool { status, _ := s.read(serverPath(1, "latest")); return status == http.StatusOK })
+			await.Within(t, patience, "the import is seen", func() bool { status, _ := s.read(serverPath(1, "latest")); return status == http.StatusOK })
 			s.readAll("before", false)
 			if status, _ := s.read(serverPath(99, "latest")); status != http.StatusNotFound {
 				t.Errorf("an unknown server has status %d", status)
 			}
 			importServers(t, address, 10, 12) // some responses are made again, some are not
-			await.Until(t, patience, "the second import is seen", func() bool { status, _ := s.read(serverPath(11, "latest")); return status == http.StatusOK })
+			await.Within(t, patience, "the second import is seen", func() bool { status, _ := s.read(serverPath(11, "latest")); return status == http.StatusOK })
 			failOnError(t, c.away(on))
 			reads := 0
 			for end := time.Now().Add(4 * time.Second); time.Now().Before(end); reads += len(keptReads) {
@@ -118,12 +118,12 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 				s.checkAway()
 			}
 			failOnError(t, c.back(on))
-			await.Until(t, patience, "current responses", func() bool {
+			await.Within(t, patience, "current responses", func() bool {
 				_, header := s.read(serversPath)
 				return header.Get("Warning") == ""
 			})
 			importServers(t, address, 20, 21)
-			await.Until(t, patience, "a change after the database is back", func() bool {
+			await.Within(t, patience, "a change after the database is back", func() bool {
 				status, _ := s.read(serverPath(20, "latest"))
 				return status == http.StatusOK
 			})

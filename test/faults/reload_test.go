@@ -130,7 +130,7 @@ func TestFilesReloadUnderLoad(t *testing.T) {
 	replace := func(limit int) {
 		before := loads()
 		s.writeRules("rules.yaml", file(limit))
-		await.Until(t, patience, "a reload", func() bool { return loads() > before })
+		await.Within(t, patience, "a reload", func() bool { return loads() > before })
 	}
 	replace(firstLimit)
 	before := s.liveHeap()

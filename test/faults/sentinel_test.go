@@ -47,7 +47,7 @@ func startGroup(t *testing.T) group {
 		}
 	}
 	for _, v := range watching {
-		await.Until(t, patience, "a sentinel that knows the whole group", func() bool {
+		await.Within(t, patience, "a sentinel that knows the whole group", func() bool {
 			told := v.SendLines("AUTH "+sentinelPassword, "SENTINEL MASTER main")
 			return findField(told, "num-slaves") == "1" && findField(told, "num-other-sentinels") == "2"
 		})
@@ -104,7 +104,7 @@ func TestSentinelFailsOver(t *testing.T) {
 	l.awaitOutcomes(enough, counted)
 	l.resetTally()
 	g.primary.Kill()
-	await.Until(t, patience, "calls that fail", func() bool { return l.presentTally().outcomes["Unavailable"] > 0 })
+	await.Within(t, patience, "calls that fail", func() bool { return l.presentTally().outcomes["Unavailable"] > 0 })
 	l.awaitOutcomes(enough, counted)
 	s.wantQuickCalls()
 	first := newRateLimitClient(t, s)
@@ -118,7 +118,7 @@ func TestSentinelFailsOver(t *testing.T) {
 	// The old primary comes back as a replica, which changes nothing.
 	l.resetTally()
 	failOnError(t, g.primary.Start())
-	await.Until(t, patience, "the old primary as a replica", func() bool {
+	await.Within(t, patience, "the old primary as a replica", func() bool {
 		return strings.Contains(g.primary.SendLines("AUTH "+serverPassword, "ROLE"), "slave")
 	})
 	l.awaitOutcomes(enough, counted)

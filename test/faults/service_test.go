@@ -77,7 +77,7 @@ func startService(t *testing.T, environ ...string) *service {
 	}
 	s.Instance = process
 	t.Cleanup(s.stop)
-	await.Until(t, patience, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
+	await.Within(t, patience, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
 	return s
 }
 

@@ -73,11 +73,11 @@ func TestDiskFull(t *testing.T) {
 			return status == want
 		}
 	}
-	await.Until(t, patience, "ready", ready(http.StatusOK))
+	await.Within(t, patience, "ready", ready(http.StatusOK))
 	filler := fillDisk(t, dir)
 
-	await.Until(t, patience, "/ready that says so", ready(http.StatusServiceUnavailable))
-	await.Until(t, patience, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
+	await.Within(t, patience, "/ready that says so", ready(http.StatusServiceUnavailable))
+	await.Within(t, patience, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
 	wantReads := func(what string) {
 		t.Helper()
 		s.wantAll(what, s.callInParallel(serversPath, 4), http.StatusOK)
@@ -94,7 +94,7 @@ func TestDiskFull(t *testing.T) {
 	wantReads("started on a full disk")
 
 	failOnError(t, os.Remove(filler))
-	await.Until(t, patience, "ready with room", ready(http.StatusOK))
+	await.Within(t, patience, "ready with room", ready(http.StatusOK))
 	s.wantAll("writes with room", s.failLogins(4), http.StatusUnauthorized)
 	wantReads("with room")
 }

@@ -65,11 +65,11 @@ func (o *outage) runOutage(name string, begin, end func() error) {
 	before := o.readStat(o.mode.statistic)
 	failOnError(o.t, begin())
 	o.load.resetTally()
-	await.Until(o.t, patience, "answers of the failure mode", func() bool { return o.readStat(o.mode.statistic) >= before+enough })
+	await.Within(o.t, patience, "answers of the failure mode", func() bool { return o.readStat(o.mode.statistic) >= before+enough })
 	o.checkDuring(name)
 	failOnError(o.t, end())
 	o.load.awaitOutcomes(enough, counted)
-	await.Until(o.t, patience, "calls that are counted in the store", func() bool {
+	await.Within(o.t, patience, "calls that are counted in the store", func() bool {
 		before := o.readStat("ratelimit.service.call.should_rate_limit.store_error")
 		o.load.awaitOutcomes(enough, counted)
 		return o.readStat("ratelimit.service.call.should_rate_limit.store_error") == before
@@ -99,7 +99,7 @@ func (o *outage) checkDuring(name string) {
 // wantHealth checks the health over HTTP and over gRPC.
 func (o *outage) wantHealth(want int) {
 	o.t.Helper()
-	await.Until(o.t, patience, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
+	await.Within(o.t, patience, fmt.Sprintf("the store on /ready, and /healthcheck with %d", want), func() bool {
 		_, state := getPage(o.t, "http://"+o.API+"/ready")
 		healthy, _ := getPage(o.t, "http://"+o.RateLimitHTTP+"/healthcheck")
 		return healthy == want && strings.Contains(state, `"counters":"ok"`) == (want == http.StatusOK)

@@ -89,15 +89,15 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			importServers(t, address, 0, servers)
 			close(r.stored)
 			<-away
-			await.Until(t, patience, "an error in a log", func() bool {
+			await.Within(t, patience, "an error in a log", func() bool {
 				return strings.Contains(one.Log()+other.Log(), "events could not be delivered")
 			})
 			if n := r.count(); n == servers {
 				t.Error("all events arrived before the database was away")
 			}
 			failOnError(t, c.back(on))
-			await.Until(t, patience, "all events", func() bool { return r.count() == servers })
-			await.Until(t, patience, "no event waits", func() bool {
+			await.Within(t, patience, "all events", func() bool { return r.count() == servers })
+			await.Within(t, patience, "no event waits", func() bool {
 				return one.readMetric("tollgate_webhook_events_pending") == 0 && other.readMetric("tollgate_webhook_events_pending") == 0
 			})
 			for n := range servers {

@@ -37,7 +37,7 @@ func TestPeek(t *testing.T) {
 	}
 	want := func(state socket.State) {
 		t.Helper()
-		await.Until(t, 10*time.Second, "the state of the connection", func() bool {
+		await.Until(t, "the state of the connection", func() bool {
 			return socket.Peek(server) == state && socket.Peek(wrapped{inner: wrapped{inner: server}}) == state
 		})
 	}

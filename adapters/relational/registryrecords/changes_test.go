@@ -54,7 +54,7 @@ func TestNotifications(t *testing.T) {
 	db := open(t)
 	changes, end := registryrecords.NewChanges(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
 	t.Cleanup(end)
-	await.Until(t, 10*time.Second, "the process listens", func() bool { return changes.Hint() > 0 })
+	await.Until(t, "the process listens", func() bool { return changes.Hint() > 0 })
 	_, position, _ := changes.Removals(1 << 62)
 	for _, statement := range []string{
 		"INSERT INTO servers (name) VALUES ('com.example/a')",
@@ -68,7 +68,7 @@ func TestNotifications(t *testing.T) {
 			t.Fatal(err)
 		}
 		if statement[:6] != "INSERT" {
-			await.Until(t, 10*time.Second, statement+": the name", func() bool {
+			await.Until(t, statement+": the name", func() bool {
 				names, end, _ := changes.Removals(position)
 				if len(names) == 0 || names[0] != "com.example/a" {
 					return false
@@ -77,7 +77,7 @@ func TestNotifications(t *testing.T) {
 				return true
 			})
 		} else if statement[:20] == "INSERT INTO versions" {
-			await.Until(t, 10*time.Second, statement, func() bool { return changes.Hint() != before })
+			await.Until(t, statement, func() bool { return changes.Hint() != before })
 		}
 	}
 }

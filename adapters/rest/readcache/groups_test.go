@@ -96,7 +96,7 @@ func TestGroupsAndChanges(t *testing.T) {
 	s.change(true)
 	second := make(chan string)
 	go func() { second <- getAll(t, c, 1, "g/a")["g/a"] }()
-	await.Until(t, 10*time.Second, "the second request waits", func() bool { return c.Waiting() == 2 })
+	await.Until(t, "the second request waits", func() bool { return c.Waiting() == 2 })
 	close(goOn)
 	if got := <-first; got != `"g/a" 1` && got != `"g/a" 0` {
 		t.Errorf("the first answer is %s", got)
@@ -125,12 +125,12 @@ func TestAbortedGroups(t *testing.T) {
 					})
 				}
 			}
-			await.Until(t, 10*time.Second, "all requests wait", func() bool { return c.Waiting() == 150 })
+			await.Until(t, "all requests wait", func() bool { return c.Waiting() == 150 })
 			cancel()
 			all.Wait()
 			s.change(true)
 		}
-		await.Until(t, 10*time.Second, "nothing is left", func() bool { return c.Waiting() == 0 && runtime.NumGoroutine() <= before })
+		await.Until(t, "nothing is left", func() bool { return c.Waiting() == 0 && runtime.NumGoroutine() <= before })
 		s.set(func(s *store) { s.slow = false })
 		if got := getAll(t, c, 2, "g/a", "g2/b"); got["g/a"] != `"g/a" 5` {
 			t.Errorf("afterwards: %q", got)
@@ -149,7 +149,7 @@ func TestTooManyWait(t *testing.T) {
 	for range 256 {
 		all.Go(func() { _, _ = c.Get(ctx, "g/a") })
 	}
-	await.Until(t, 10*time.Second, "all requests wait", func() bool { return c.Waiting() == 256 })
+	await.Until(t, "all requests wait", func() bool { return c.Waiting() == 256 })
 	a, err := c.Get(t.Context(), "g/a")
 	f, ok := fault.As(err)
 	if !ok || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || a.Body != nil {

@@ -238,7 +238,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for n := range 50_000 {
 		text(t, c, strconv.Itoa(n)+strings.Repeat("k", 500))
 	}
-	await.Until(t, 10*time.Second, "the memory is within its bound", func() bool {
+	await.Until(t, "the memory is within its bound", func() bool {
 		_, bytes := c.Kept()
 		return bytes <= uint64(usual.Bytes)
 	})
@@ -253,7 +253,7 @@ func TestUsualAnswersAreRenewed(t *testing.T) {
 	text(t, c, "usual")
 	text(t, c, "a")
 	s.change(true)
-	await.Until(t, 10*time.Second, "the answer is made again", func() bool { return s.countReads("usual") == 2 })
+	await.Until(t, "the answer is made again", func() bool { return s.countReads("usual") == 2 })
 	if n := s.countReads("a"); n != 1 {
 		t.Errorf("an answer that is not usual was made %d times", n)
 	}
@@ -265,7 +265,7 @@ func TestPanicWhileRenewing(t *testing.T) {
 	text(t, c, "usual")
 	s.set(func(s *store) { s.during = func() { panic("while renewing") } })
 	s.change(true)
-	await.Until(t, 10*time.Second, "two renewals that fail", func() bool { return s.countReads("usual") >= 3 })
+	await.Until(t, "two renewals that fail", func() bool { return s.countReads("usual") >= 3 })
 	s.set(func(s *store) { s.during = nil })
 	if got := text(t, c, "usual"); got != `"usual" 1` {
 		t.Errorf("afterwards: %s", got)
@@ -282,7 +282,7 @@ func TestTheEndOfAnOutageIsNoticed(t *testing.T) {
 	stale(t, c, "a")
 	s.set(func(s *store) { s.failure = nil })
 	at.Advance(time.Second)
-	await.Until(t, 10*time.Second, "it is not stale", func() bool { return !c.IsStale() })
+	await.Until(t, "it is not stale", func() bool { return !c.IsStale() })
 }
 
 // TestUnreadAnswersAreNotRenewed lets more time pass than an answer is renewed for.
@@ -297,11 +297,11 @@ func TestUnreadAnswersAreNotRenewed(t *testing.T) {
 		return n
 	}
 	before := checks()
-	await.Until(t, 10*time.Second, "a round of renewal", func() bool { return checks() > before })
+	await.Until(t, "a round of renewal", func() bool { return checks() > before })
 	text(t, c, "usual2") // another round
 	before = checks()
 	at.Advance(time.Second)
-	await.Until(t, 10*time.Second, "a round of renewal", func() bool { return checks() > before })
+	await.Until(t, "a round of renewal", func() bool { return checks() > before })
 	if n := s.countReads("usual"); n != 1 {
 		t.Errorf("the answer was made %d times", n)
 	}

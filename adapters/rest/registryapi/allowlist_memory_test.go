@@ -243,7 +243,7 @@ func TestAbortedAllowLists(t *testing.T) {
 		abortRequest(t, address+"claude.json")
 		abortRequest(t, address+"kiro.json")
 	}
-	await.Until(t, time.Minute, "nothing is left of the requests", func() bool {
+	await.Until(t, "nothing is left of the requests", func() bool {
 		return lists.began.Load() > 0 && lists.began.Load() == lists.ended.Load() && runtime.NumGoroutine() <= before+2
 	})
 }

@@ -115,7 +115,7 @@ func revokeTwice(t *testing.T, s *fixture.Service, by, of *fixture.Person, devic
 // for less than a second.
 func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
-	await.Until(t, fixture.Patience, "the end of a session", func() bool {
+	await.Until(t, "the end of a session", func() bool {
 		return apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).Status != http.StatusOK
 	})
 	apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")

@@ -259,7 +259,7 @@ func TestKilledWhileLearning(t *testing.T) {
 	for _, s := range []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)} {
 		s.AwaitRules()
 	}
-	await.Until(t, fixture.Patience, "what was learnt is gathered", func() bool { return number("SELECT count(*) FROM history_additions") == 0 })
+	await.Until(t, "what was learnt is gathered", func() bool { return number("SELECT count(*) FROM history_additions") == 0 })
 	if n := number("SELECT coalesce(sum(sum), 0) FROM history_totals WHERE feature = 1"); n != people {
 		t.Errorf("%v sign-ins of everybody were gathered, want %d", n, people)
 	}
@@ -280,7 +280,7 @@ func TestRetentionOfCounts(t *testing.T) {
 		if learnt.SignIns != 2 {
 			t.Fatalf("learnt from %d sign-ins", learnt.SignIns)
 		}
-		await.Until(t, fixture.Patience, "counts are removed", func() bool {
+		await.Until(t, "counts are removed", func() bool {
 			return s.Metric("tollgate_records_removed_total", "kind", "history_counts") > 0
 		})
 		bob.Login(t, s)

@@ -98,7 +98,7 @@ func TestKeyRotation(t *testing.T) {
 
 		writeKey(t, dir, "2026-02.pem")
 		for _, s := range on {
-			await.Until(t, fixture.Patience, "a token of the new key", func() bool {
+			await.Until(t, "a token of the new key", func() bool {
 				refreshTokens(t, late, s)
 				return readKeyID(t, on[0], late.AccessToken) != first
 			})

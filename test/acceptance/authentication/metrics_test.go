@@ -34,7 +34,7 @@ func TestMetricsOfSignIn(t *testing.T) {
 			signIn(fixture.Password).WantStatus(t, http.StatusForbidden)
 		}, "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total account_locked",
 			"password_hashes_total done", "password_hashes_total done", "password_hashes_total done", "lockouts_total")
-		await.Until(t, fixture.Patience, "notices of the device, the replay and the lock", func() bool { return s.Metric("tollgate_notices_total", "outcome", "sent") == 3 })
+		await.Until(t, "notices of the device, the replay and the lock", func() bool { return s.Metric("tollgate_notices_total", "outcome", "sent") == 3 })
 	})
 }
 

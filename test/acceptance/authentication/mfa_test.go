@@ -306,7 +306,7 @@ func TestReauthentication(t *testing.T) {
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
 		enrol := func(body any) apiclient.Response { t.Helper(); return ada.PostJSON(t, s, "/auth/mfa/enroll", body) }
-		await.Until(t, fixture.Patience, "the code is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
+		await.Until(t, "the code is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
 		refused := enrol(nil)
 		d := apiclient.WantAuthError(t, refused.WantStatus(t, http.StatusForbidden), "insufficient_trust")
 		if challenge := refused.Header.Get("WWW-Authenticate"); d["maxAge"] != 1.0 || !strings.Contains(challenge, `max_age="1"`) || !strings.Contains(challenge, "insufficient_user_authentication") {
@@ -315,7 +315,7 @@ func TestReauthentication(t *testing.T) {
 		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": "Wrong-Horse-7"}).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
 		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": ""}).WantStatus(t, http.StatusBadRequest), "invalid_input")
 		enrol(map[string]string{"currentPassword": fixture.Password}).WantStatus(t, http.StatusOK)
-		await.Until(t, fixture.Patience, "the password is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
+		await.Until(t, "the password is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
 		ada.StepUp(t, e, s)
 		if a := enrol(nil); a.Status != http.StatusOK { // it took more than a second
 			enrol(map[string]string{"currentPassword": fixture.Password}).WantStatus(t, http.StatusOK)

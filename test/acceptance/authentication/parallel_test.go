@@ -176,7 +176,7 @@ func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.
 func wantRefusedSoon(t *testing.T, s *fixture.Service, p *fixture.Person, how string) {
 	t.Helper()
 	latest := time.Now().Add(time.Second)
-	await.Until(t, fixture.Patience, "the end of a session: "+how, func() bool {
+	await.Until(t, "the end of a session: "+how, func() bool {
 		began := time.Now()
 		a := apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...)
 		if a.Status == http.StatusOK && began.After(latest) {

@@ -29,7 +29,7 @@ func TestRetention(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		const removed = "tollgate_records_removed_total"
-		await.Until(t, fixture.Patience, "the removed events are counted", func() bool { return s.Metric(removed, "kind", "audit_events") > 0 })
+		await.Until(t, "the removed events are counted", func() bool { return s.Metric(removed, "kind", "audit_events") > 0 })
 		if n := s.Metric(removed, "kind", "sessions"); n != 0 {
 			t.Errorf("%v removed sessions are counted", n)
 		}

@@ -89,13 +89,13 @@ func TestExpiry(t *testing.T) {
 			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
 		}
 		apiclient.WantAuthError(t, login("wrong").WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
-		await.Until(t, fixture.Patience, "the end of a lock", func() bool { return login(fixture.Password).Status == http.StatusOK })
+		await.Until(t, "the end of a lock", func() bool { return login(fixture.Password).Status == http.StatusOK })
 		var got struct {
 			AccessToken, RefreshToken string
 			ExpiresIn                 int
 		}
 		var challenge struct{ ChallengeID string }
-		await.Until(t, fixture.Patience, "a challenge before the token's end", func() bool {
+		await.Until(t, "a challenge before the token's end", func() bool {
 			login(fixture.Password).WantStatus(t, http.StatusOK).Decode(t, &got)
 			p.AccessToken, p.RefreshToken = got.AccessToken, got.RefreshToken
 			a := p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"})
@@ -105,7 +105,7 @@ func TestExpiry(t *testing.T) {
 		if got.ExpiresIn != 2 {
 			t.Errorf("expiresIn is %d", got.ExpiresIn)
 		}
-		await.Until(t, fixture.Patience, "the end of an access token", func() bool {
+		await.Until(t, "the end of an access token", func() bool {
 			a := apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...)
 			if a.Status == http.StatusOK {
 				return false
@@ -113,7 +113,7 @@ func TestExpiry(t *testing.T) {
 			apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "token_expired")
 			return true
 		})
-		await.Until(t, fixture.Patience, "the end of a challenge", func() bool {
+		await.Until(t, "the end of a challenge", func() bool {
 			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).Status == http.StatusNotFound
 		})
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": "none"}).WantStatus(t, badRequest), "invalid_input")
@@ -122,7 +122,7 @@ func TestExpiry(t *testing.T) {
 		}
 		apiclient.Call(t, "POST", s.API+"/auth/refresh", `{"refreshToken":"nonsense"}`).WantStatus(t, http.StatusUnauthorized)
 		expires := time.Now().Add(4 * time.Second) // at the latest: the session began earlier
-		await.Until(t, fixture.Patience, "the end of a session", func() bool { return time.Now().After(expires) })
+		await.Until(t, "the end of a session", func() bool { return time.Now().After(expires) })
 		apiclient.WantAuthError(t, refresh().WantStatus(t, http.StatusUnauthorized), "token_expired")
 	})
 }

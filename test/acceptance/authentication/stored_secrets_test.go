@@ -244,7 +244,7 @@ func readEveryKey(t *testing.T) []byte {
 func readSessionCopy(t *testing.T, s *fixture.Service, p *fixture.Person) (copied []byte) {
 	t.Helper()
 	client := connectToStore(t)
-	await.Until(t, fixture.Patience, "the store holds no copy of a session", func() bool {
+	await.Until(t, "the store holds no copy of a session", func() bool {
 		id, _ := fixture.ReadSession(t, s, p)
 		value, err := client.Do(t.Context(), client.B().Get().Key("tollgate:session:"+id).Build()).AsBytes()
 		copied = value

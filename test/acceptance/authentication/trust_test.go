@@ -85,7 +85,7 @@ func TestTrustedMarkNeedsACode(t *testing.T) {
 		mark("UNTRUSTED")
 		wantLogin("LIMITED_TRUST")
 		mark("TRUSTED")
-		await.Until(t, fixture.Patience, "a notice", func() bool {
+		await.Until(t, "a notice", func() bool {
 			return strings.Contains(readNotices(t, file), "One of your devices was marked as trusted from a session in which no code was entered.")
 		})
 		wantLogin("LIMITED_TRUST")
@@ -138,7 +138,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		ada.StepUp(t, e, s)
 		told := func(sentence string) {
 			t.Helper()
-			await.Until(t, fixture.Patience, sentence, func() bool { return strings.Contains(readNotices(t, file), sentence) })
+			await.Until(t, sentence, func() bool { return strings.Contains(readNotices(t, file), sentence) })
 		}
 		var enrolled struct{ Secret, OTPAuthURI string }
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
@@ -191,7 +191,7 @@ func TestUntrustedDevice(t *testing.T) {
 		if level := levelOn(s, ada); level != "LIMITED_TRUST" {
 			t.Errorf("on the instance that marked it the level is %s", level)
 		}
-		await.Until(t, fixture.Patience, "the lower level on the other instance", func() bool { return levelOn(other, ada) == "LIMITED_TRUST" })
+		await.Until(t, "the lower level on the other instance", func() bool { return levelOn(other, ada) == "LIMITED_TRUST" })
 		publish := func() apiclient.Response {
 			return apiclient.Call(t, "POST", other.API+"/v0.1/publish", fixture.NewServerDocument("com.example/untrusted", "1.0.0"), ada.Bearer()...)
 		}
@@ -242,7 +242,7 @@ func TestNoticesOfLosses(t *testing.T) {
 		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK) // is revoked already
 		own, _ := fixture.ReadSession(t, s, thief)
 		thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": own}).WantStatus(t, http.StatusOK)
-		await.Until(t, fixture.Patience, "the notices", func() bool {
+		await.Until(t, "the notices", func() bool {
 			all := readNotices(t, file)
 			return strings.Contains(all, revoked) && strings.Contains(all, untrusted) && strings.Count(all, ended) == 2
 		})

@@ -101,7 +101,7 @@ func TestAuthenticatorNeedsARecentCode(t *testing.T) {
 		b.open("/console/account/authenticator", http.StatusOK)
 		b.press("Set up an authenticator app", http.StatusForbidden)
 		b.verify(e, ada, http.StatusOK)
-		await.Until(t, fixture.Patience, "the code is too old", func() bool {
+		await.Until(t, "the code is too old", func() bool {
 			b.open("/console/account/authenticator", http.StatusOK)
 			response, err := b.client.Do(b.submission("Set up an authenticator app"))
 			if err != nil {

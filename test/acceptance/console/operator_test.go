@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -222,7 +221,7 @@ func TestOperatorDeadEvents(t *testing.T) {
 		e.RunCommand(t, "", "webhook", "add", "https://hooks.invalid/in", "--events", "published") // a name that no DNS has (RFC 6761)
 		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
 		b := newOperator(t, e, s)
-		await.Until(t, time.Minute, "an event that is dead", func() bool {
+		await.Until(t, "an event that is dead", func() bool {
 			b.open("/console/operator/webhooks", http.StatusOK)
 			return strings.Contains(b.text(), "Not delivered 1")
 		})

@@ -28,7 +28,7 @@ func (p *person) click(name string) {
 	if !clicked {
 		p.t.Fatalf("there is no %q on\n%s", name, p.text())
 	}
-	await.Until(p.t, patience, "the page after "+name, func() bool {
+	await.Until(p.t, "the page after "+name, func() bool {
 		loaded, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
 		return err == nil && loaded
 	})

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -15,9 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/chromium"
 )
-
-// patience is how long a test waits for a page.
-const patience = 30 * time.Second
 
 // person is somebody at a browser who has only a keyboard.
 type person struct {
@@ -78,7 +74,7 @@ func (p *person) enter() {
 	p.t.Helper()
 	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
 	p.tab.Type(p.t, "\r")
-	await.Until(p.t, patience, "the next page", func() bool {
+	await.Until(p.t, "the next page", func() bool {
 		loaded, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
 		return err == nil && loaded
 	})
@@ -120,7 +116,7 @@ func (p *person) signIn(email string) {
 func (p *person) verify(email string) {
 	p.t.Helper()
 	p.press("Send a code to " + email[:1] + "…" + email[strings.Index(email, "@"):])
-	await.Until(p.t, patience, "the focus on the code", func() bool {
+	await.Until(p.t, "the focus on the code", func() bool {
 		return chromium.Evaluate[bool](p.t, p.tab, `document.activeElement.matches("[autocomplete=one-time-code]")`)
 	})
 	p.tab.Type(p.t, p.e.LastCode(p.t, email))
@@ -154,7 +150,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.fill("Server document", strings.NewReplacer(`"1.0.0"`, `1`, `"Weather."`, `""`, `https://weather`, `gopher://weather`).Replace(good))
 	p.press("Publish")
 	p.wantText("The document breaks 3 rules")
-	await.Until(t, patience, "the focus on the mistakes", func() bool {
+	await.Until(t, "the focus on the mistakes", func() bool {
 		return chromium.Evaluate[bool](t, p.tab, `document.activeElement.matches(".problems")`)
 	})
 	p.fill("Server document", good)
@@ -182,7 +178,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	if scripts {
 		p.focus("Copy")
 		p.tab.Type(t, "\r")
-		await.Until(t, patience, "the copy", func() bool { return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C") })
+		await.Until(t, "the copy", func() bool { return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C") })
 	}
 	p.press("Sign out")
 
@@ -216,7 +212,7 @@ func TestSearchWhileTyping(t *testing.T) {
 	p.wantText("com.example/news", "com.example/weather")
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
 	p.fill("Search names", "NEWS")
-	await.Until(t, patience, "the list with one server", func() bool {
+	await.Until(t, "the list with one server", func() bool {
 		return !strings.Contains(p.text(), "com.example/weather") && strings.Contains(p.text(), "com.example/news")
 	})
 	if !chromium.Evaluate[bool](t, p.tab, `window.before && location.search.includes("q=NEWS")`) {

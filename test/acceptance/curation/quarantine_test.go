@@ -119,7 +119,7 @@ func (s *site) wantHeld(t *testing.T, name, version string) {
 	mark := markOf(name, version)
 	for _, instance := range []*fixture.Service{s.one, s.other} {
 		for _, path := range readsOfQuarantine(name, version) {
-			await.Until(t, fixture.Patience, path+" without "+mark, func() bool {
+			await.Until(t, path+" without "+mark, func() bool {
 				return !strings.Contains(string(apiclient.Call(t, "GET", instance.API+path, nil).Body), mark)
 			})
 		}
@@ -134,7 +134,7 @@ func (s *site) wantHeld(t *testing.T, name, version string) {
 // wantDenied waits until an instance denies the remote of a version in its allow lists.
 func (s *site) wantDenied(t *testing.T, instance *fixture.Service, mark string) {
 	t.Helper()
-	await.Until(t, fixture.Patience, "the allow list denies "+mark, func() bool {
+	await.Until(t, "the allow list denies "+mark, func() bool {
 		var list struct {
 			Allowed []struct{ ServerURL string } `json:"allowedMcpServers"`
 			Denied  []struct{ ServerURL string } `json:"deniedMcpServers"`
@@ -143,7 +143,7 @@ func (s *site) wantDenied(t *testing.T, instance *fixture.Service, mark string) 
 		has := func(e struct{ ServerURL string }) bool { return strings.Contains(e.ServerURL, mark) }
 		return slices.ContainsFunc(list.Denied, has) && !slices.ContainsFunc(list.Allowed, has)
 	})
-	await.Until(t, fixture.Patience, "kiro's allow list is without "+mark, func() bool {
+	await.Until(t, "kiro's allow list is without "+mark, func() bool {
 		return !strings.Contains(string(apiclient.Call(t, "GET", instance.API+"/registries/all/allowlist/kiro.json", nil).Body), mark)
 	})
 }
@@ -153,7 +153,7 @@ func (s *site) wantDenied(t *testing.T, instance *fixture.Service, mark string) 
 func (s *site) wantRestored(t *testing.T, name, version string, before fixture.VersionState) {
 	t.Helper()
 	for _, instance := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, fixture.Patience, fmt.Sprintf("%s %s is restored as %+v", name, version, before), func() bool {
+		await.Until(t, fmt.Sprintf("%s %s is restored as %+v", name, version, before), func() bool {
 			after := s.states(t, instance, name)[version]
 			return after.Status == before.Status && after.Message() == before.Message() && after.StatusChangedAt == before.StatusChangedAt &&
 				after.PublishedAt == before.PublishedAt && after.IsLatest == before.IsLatest && after.UpdatedAt > before.UpdatedAt
@@ -442,7 +442,7 @@ func checkManyPublishers(t *testing.T, s *site) {
 			}
 		}
 		for _, instance := range []*fixture.Service{s.one, s.other} {
-			await.Until(t, fixture.Patience, name+" is hidden", func() bool {
+			await.Until(t, name+" is hidden", func() bool {
 				states := s.states(t, instance, name)
 				for _, state := range states {
 					if state.Status != "deleted" || state.Message() != reason {

@@ -411,13 +411,13 @@ func checkCommands(t *testing.T, s *site) {
 func checkNotices(t *testing.T, s *site) {
 	s.submit(t, s.ada, titled("com.example/waiting", "1.0.0", "x"))
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, fixture.Patience, "the metrics count what waits", func() bool { return at.Metric("tollgate_reviews_pending") > 0 })
+		await.Until(t, "the metrics count what waits", func() bool { return at.Metric("tollgate_reviews_pending") > 0 })
 	}
 	for _, words := range []string{
 		"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted",
 		"A reviewer has rejected what you submitted", "com.example/rejected 1.0.0", "com.examples/visible 1.0.0",
 	} {
-		await.Until(t, fixture.Patience, words, func() bool {
+		await.Until(t, words, func() bool {
 			text, err := os.ReadFile(s.e.Dir + "/notices.jsonl")
 			return err == nil && strings.Contains(string(text), words)
 		})

@@ -126,7 +126,7 @@ func (s *site) wantHidden(t *testing.T, name, text string) {
 func (s *site) wantShown(t *testing.T, name, version, text string) {
 	t.Helper()
 	for _, instance := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, fixture.Patience, name+" "+version+" with "+text, func() bool {
+		await.Until(t, name+" "+version+" with "+text, func() bool {
 			a := apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name, version), nil)
 			return a.Status == http.StatusOK && strings.Contains(string(a.Body), text) && !strings.Contains(string(a.Body), "dev.tollgate/review")
 		})

@@ -42,7 +42,7 @@ func (s *site) wantInViews(t *testing.T, places []string, name, version string, 
 	for _, instance := range []*fixture.Service{s.one, s.other} {
 		for _, place := range places {
 			for _, path := range readsOfView(place, name, version) {
-				await.Until(t, fixture.Patience, path, func() bool {
+				await.Until(t, path, func() bool {
 					return strings.Contains(string(apiclient.Call(t, "GET", instance.API+path, nil).Body), markOf(name, version)) == shown
 				})
 			}
@@ -104,7 +104,7 @@ func checkQuarantineInViews(t *testing.T, s *site, places []string) {
 func (s *site) wantLatestInView(t *testing.T, view, name, version string) {
 	t.Helper()
 	for _, path := range []string{"/v0.1/servers?version=latest&search=viewed", "/v0.1/servers?limit=100&search=viewed", "/v0.1" + fixture.ServerPath(name) + "/versions"} {
-		await.Until(t, fixture.Patience, path+" with the latest version "+version, func() bool {
+		await.Until(t, path+" with the latest version "+version, func() bool {
 			var list fixture.ServerPage
 			apiclient.Call(t, "GET", view+path, nil).WantStatus(t, http.StatusOK).Decode(t, &list)
 			latest := []string{}
@@ -124,7 +124,7 @@ func (s *site) wantLatestInView(t *testing.T, view, name, version string) {
 // wantDeniedInView waits until the allow list of a view denies a remote.
 func (s *site) wantDeniedInView(t *testing.T, view, mark string) {
 	t.Helper()
-	await.Until(t, fixture.Patience, "the allow list of "+view+" denies "+mark, func() bool {
+	await.Until(t, "the allow list of "+view+" denies "+mark, func() bool {
 		a := string(apiclient.Call(t, "GET", view+"/allowlist/claude.json", nil).WantStatus(t, http.StatusOK).Body)
 		allowed, denied, found := strings.Cut(a, `"deniedMcpServers"`)
 		return found && !strings.Contains(allowed, mark) && strings.Contains(denied, mark)

@@ -50,7 +50,7 @@ func TestUnfinishedBodies(t *testing.T) {
 	begin(s.Process.API, "/v0.1/publish", "Content-Length: 1048000\r\n\r\n", unfinished-2_500)
 	begin(s.Process.API, "/v0.1/validate", "Transfer-Encoding: chunked\r\n\r\nFFC00\r\n{", 1_000)
 	begin(s.Process.RateLimitHTTP, "/json", "Content-Length: 1048000\r\n\r\n", unfinished)
-	await.Until(t, time.Minute, "all requests are being received", func() bool {
+	await.Until(t, "all requests are being received", func() bool {
 		return s.ReadMetrics()["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().GetValue() >= unfinished
 	})
 	ada.Login(t, s)

@@ -82,7 +82,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	files.Write(t, second)
-	await.Until(t, fixture.Patience, "the new certificate is served", func() bool {
+	await.Until(t, "the new certificate is served", func() bool {
 		r, err := newTLSClient(second).Get(api + "/health")
 		if err != nil {
 			return false

@@ -64,7 +64,7 @@ func checkFollows(t *testing.T, s *site) {
 		t.Errorf("mirror list has %+v", state)
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, patience, "the metrics show the mirror", func() bool {
+		await.Within(t, patience, "the metrics show the mirror", func() bool {
 			return at.Metric("tollgate_mirror_servers", "mirror", "follow") == 5 && at.Metric("tollgate_mirror_last_success_timestamp_seconds", "mirror", "follow") > 1e9
 		})
 	}
@@ -98,7 +98,7 @@ func checkServiceReads(t *testing.T, s *site) {
 	up := upstream.Start(t, records("service", 2)...)
 	s.add(t, "service", up)
 	s.wantListed(t, "example.service", linesOf("service", 2, "service")...)
-	await.Until(t, patience, "the metrics count the read", func() bool {
+	await.Within(t, patience, "the metrics count the read", func() bool {
 		return s.one.Metric("tollgate_mirror_reads_total", "outcome", "succeeded")+s.other.Metric("tollgate_mirror_reads_total", "outcome", "succeeded") > 0
 	})
 }
@@ -207,7 +207,7 @@ func checkHostile(t *testing.T, s *site) {
 		t.Error("a document of a list that failed was taken")
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, patience, "the metrics show the failure", func() bool { return at.Metric("tollgate_mirror_failing", "mirror", "hostile") == 1 })
+		await.Within(t, patience, "the metrics show the failure", func() bool { return at.Metric("tollgate_mirror_failing", "mirror", "hostile") == 1 })
 	}
 	up.Behave(upstream.Behaviour{Shuffled: true, Fault: upstream.TooManyRequests(0), Times: 1})
 	s.sync(t, "hostile", "--full")
@@ -281,7 +281,7 @@ func checkRemove(t *testing.T, s *site) {
 	s.sync(t, "purge")
 	s.wantListed(t, "example.purge", serverOf("purge", 0)+"@1.0.0 active", serverOf("purge", 1)+"@1.0.0 active of purge", serverOf("purge", 2)+"@1.0.0 active of purge")
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, patience, "the metrics forget a mirror", func() bool { return at.Metric("tollgate_mirror_servers", "mirror", "keep") == 0 })
+		await.Within(t, patience, "the metrics forget a mirror", func() bool { return at.Metric("tollgate_mirror_servers", "mirror", "keep") == 0 })
 	}
 }
 

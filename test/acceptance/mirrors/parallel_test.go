@@ -51,7 +51,7 @@ func checkKilled(t *testing.T, s *site) {
 	up := upstream.Start(t, all...)
 	up.Behave(upstream.Behaviour{Fault: upstream.Status(http.StatusNotFound)}) // until the command begins
 	s.add(t, "killed", up)
-	await.Until(t, patience, "the service has tried", func() bool { return s.state(t, "killed").State == "failing" })
+	await.Within(t, patience, "the service has tried", func() bool { return s.state(t, "killed").State == "failing" })
 	up.Behave(upstream.Behaviour{})
 	command := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "mirror", "sync", "killed")
 	command.Env = s.e.Environ
@@ -59,7 +59,7 @@ func checkKilled(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	first := s.one.API + "/v0.1" + fixture.ServerPath(serverOf("killed", 0), "1.0.0")
-	await.Until(t, patience, "something is listed", func() bool {
+	await.Within(t, patience, "something is listed", func() bool {
 		a, err := apiclient.TryCall("GET", first, nil)
 		return err == nil && a.Status == http.StatusOK
 	})
@@ -89,7 +89,7 @@ func checkEvents(t *testing.T, s *site) {
 	s.e.RunCommand(t, "", "webhook", "add", receiver.URL, "--events", "published,replaced,status", "--pattern", "com.example.event/*")
 	want := func(lines ...string) {
 		t.Helper()
-		await.Until(t, patience, fmt.Sprintf("the events %q", lines), func() bool {
+		await.Within(t, patience, fmt.Sprintf("the events %q", lines), func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Equal(got, lines)

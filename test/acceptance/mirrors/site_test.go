@@ -148,7 +148,7 @@ func (s *site) wantListed(t *testing.T, search string, want ...string) {
 	t.Helper()
 	for i, at := range []*fixture.Service{s.one, s.other} {
 		var got []string
-		await.Until(t, patience, fmt.Sprintf("instance %d lists %q", i+1, want), func() bool {
+		await.Within(t, patience, fmt.Sprintf("instance %d lists %q", i+1, want), func() bool {
 			var err error
 			got, err = listed(at, search)
 			return err == nil && slices.Equal(got, want)

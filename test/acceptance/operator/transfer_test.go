@@ -274,7 +274,7 @@ func TestTransferKilled(t *testing.T) {
 		if err := killed.Start(); err != nil {
 			t.Fatal(err)
 		}
-		await.Until(t, time.Minute, "the import has stored a server", func() bool {
+		await.Until(t, "the import has stored a server", func() bool {
 			return apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-1", "/versions/latest"), nil).Status == http.StatusOK
 		})
 		_ = killed.Process.Kill() // it may have ended already

@@ -33,7 +33,7 @@ func TestNotices(t *testing.T) {
 		}
 		const device, lock, replay = "new device", "locked", "sessions were ended"
 		ada.Login(t, s)
-		await.Until(t, fixture.Patience, "the notice of a new device", func() bool { return told(ada.Email, device) == 1 })
+		await.Until(t, "the notice of a new device", func() bool { return told(ada.Email, device) == 1 })
 		l := mail.Letters()[0]
 		for _, part := range []string{"Example Tools", "127.0.0.1", "Firefox on Linux", time.Now().UTC().Format("2 January 2006")} {
 			if !strings.Contains(l.Text, part) || !strings.Contains(l.HTML, part) {
@@ -47,7 +47,7 @@ func TestNotices(t *testing.T) {
 		for range 2 { // the second replay finds all sessions ended
 			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first})
 		}
-		await.Until(t, fixture.Patience, "the notice of a replay", func() bool { return told(ada.Email, replay) == 1 })
+		await.Until(t, "the notice of a replay", func() bool { return told(ada.Email, replay) == 1 })
 
 		guesser := maps.Clone(ben.Device)
 		guesser["userAgent"] = "Call-555-1234-now/1.0 (evil.example)"
@@ -56,11 +56,11 @@ func TestNotices(t *testing.T) {
 				apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": guesser})
 			}
 		}
-		await.Until(t, fixture.Patience, "the notice of a lock", func() bool { return told(ben.Email, lock) == 1 })
+		await.Until(t, "the notice of a lock", func() bool { return told(ben.Email, lock) == 1 })
 		// This is the last notice: a further notice of the earlier acts would have arrived by now.
 		cleo := fixture.NewPublisher(t, e.NewPerson(t, "cleo@example.com"))
 		cleo.Run(t, 0, fixture.Password, "login", "--url", s.API, "--email", cleo.Email, "--password-stdin")
-		await.Until(t, fixture.Patience, "the last notice", func() bool { return told(cleo.Email, device) == 1 })
+		await.Until(t, "the last notice", func() bool { return told(cleo.Email, device) == 1 })
 		if n := len(mail.Letters()); n != 4 {
 			t.Errorf("%d letters, want four: %+v", n, mail.Letters())
 		}
@@ -108,7 +108,7 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
-		await.Until(t, fixture.Patience, "the notice", func() bool { return strings.Count(read(), "\n") == 1 })
+		await.Until(t, "the notice", func() bool { return strings.Count(read(), "\n") == 1 })
 		for _, part := range []string{`"channel":"email"`, `"recipient":"ada@example.com"`, `"notice":"Somebody signed in`} {
 			if !strings.Contains(read(), part) {
 				t.Errorf("the line lacks %s: %s", part, read())

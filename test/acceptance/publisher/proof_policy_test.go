@@ -121,7 +121,7 @@ func checkUnproven(t *testing.T, p *proofSite, ada *fixture.Person, key *domainK
 	t.Helper()
 	awaitState := func(state string) {
 		t.Helper()
-		await.Until(t, fixture.Patience, state, func() bool {
+		await.Until(t, state, func() bool {
 			for _, policy := range readPolicies(t, p.Service, ada) {
 				return policy.State == state
 			}
@@ -245,7 +245,7 @@ func TestProofReserved(t *testing.T) {
 func checkMakerNotices(t *testing.T, p *proofSite) {
 	t.Helper()
 	for _, event := range []string{"has proved who it is, for the first time", "could not prove who it is"} {
-		await.Until(t, fixture.Patience, event, func() bool {
+		await.Until(t, event, func() bool {
 			written, err := os.ReadFile(p.notices)
 			return err == nil && strings.Contains(string(written), event) && strings.Contains(string(written), "Publisher: example.com, for com.example/*")
 		})

@@ -286,7 +286,7 @@ func TestProofGivesOneToken(t *testing.T) {
 // awaitNewMinute waits until enough of a minute is left for a test of a limit per minute.
 func awaitNewMinute(t *testing.T) {
 	t.Helper()
-	await.Until(t, time.Minute, "the next minute", func() bool { return time.Now().Second() < 40 })
+	await.Until(t, "the next minute", func() bool { return time.Now().Second() < 40 })
 }
 
 // TestProofLimits checks that the limits count before DNS is asked, and hold exactly for proofs at

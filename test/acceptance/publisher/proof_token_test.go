@@ -118,7 +118,7 @@ func checkTokenEnds(t *testing.T, p *proofSite) {
 	expires := time.Now().Add(4 * time.Second).UTC().Format(time.RFC3339)
 	p.allowDomain(t, "short.example", key, "--pattern", "example.short/*", "--expires-at", expires)
 	token = p.token(t, "short.example", key)
-	await.Until(t, fixture.Patience, "the end of the policy", func() bool {
+	await.Until(t, "the end of the policy", func() bool {
 		return p.publish(t, token, "example.short/weather", time.Now().Format("1.0.150405000")).Status == http.StatusUnauthorized
 	})
 	wantSentence(t, p.prove(t, "short.example", key).WantStatus(t, 401), "holds, but it may publish nothing here", "it has expired")

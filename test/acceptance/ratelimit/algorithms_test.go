@@ -103,7 +103,7 @@ func TestRaisedBucket(t *testing.T) {
 		}
 		fixture.WriteFile(t, file, strings.Replace(algorithmRules, // ten a second
 			"requests_per_unit: 5, algorithm: token_bucket", "requests_per_unit: 315360000, algorithm: token_bucket", 1))
-		await.Until(t, fixture.Patience, "a hit by the raised limit", func() bool {
+		await.Until(t, "a hit by the raised limit", func() bool {
 			s := callAlgorithm(t, c, "bucket", "raised", 1)
 			return s.GetCode() == ratelimit.RateLimitResponse_OK && s.GetCurrentLimit().GetRequestsPerUnit() == 315360000
 		})

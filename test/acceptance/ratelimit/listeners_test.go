@@ -56,7 +56,7 @@ func TestRateLimitConnectionAge(t *testing.T) {
 		if err := callOnce(t, conn); err != nil {
 			t.Fatal(err)
 		}
-		await.Until(t, fixture.Patience, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
+		await.Until(t, "the connection ends", func() bool { return conn.GetState() != connectivity.Ready })
 	}
 }
 
@@ -97,7 +97,7 @@ func TestRateLimitMutualTLS(t *testing.T) {
 		t.Error("served without TLS")
 	}
 	serve(second)
-	await.Until(t, fixture.Patience, "the new certificate is served", func() bool { return as(second, proxy) == nil })
+	await.Until(t, "the new certificate is served", func() bool { return as(second, proxy) == nil })
 }
 
 // TestRateLimitJitter reads the time to live of a counter in Valkey. It is an hour, plus one second

@@ -273,7 +273,7 @@ func TestRateLimitHealthNeedsADomain(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, fixture.Patience, "unhealthy once the rules are gone", func() bool {
+	await.Until(t, "unhealthy once the rules are gone", func() bool {
 		return apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status == http.StatusServiceUnavailable
 	})
 }
@@ -315,7 +315,7 @@ func newLimitRules(n int) string {
 func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
 	t.Helper()
 	c := s.NewRateLimitClient(t)
-	await.Until(t, fixture.Patience, fmt.Sprint("a limit of ", want), func() bool {
+	await.Until(t, fmt.Sprint("a limit of ", want), func() bool {
 		r, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", "x"))
 		return err == nil && r.Statuses[0].GetCurrentLimit().GetRequestsPerUnit() == want
 	})

@@ -67,7 +67,7 @@ func (v *viewed) read(t *testing.T, path string, header ...string) apiclient.Res
 func (v *viewed) await(t *testing.T, began time.Time, path string, status int, header ...string) {
 	t.Helper()
 	for _, s := range []*fixture.Service{v.s, v.other} {
-		await.Until(t, 10*time.Second, path, func() bool {
+		await.Until(t, path, func() bool {
 			return apiclient.Call(t, http.MethodGet, s.API+"/registries/"+path, nil, header...).Status == status
 		})
 	}

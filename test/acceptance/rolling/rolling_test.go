@@ -187,7 +187,7 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 	}
 	for _, m := range members {
 		apiclient.OtherListeners.Store(m.process.Debug, nil)
-		await.Until(t, fixture.Patience, "an instance in rotation", m.serves.Load)
+		await.Until(t, "an instance in rotation", m.serves.Load)
 	}
 }
 
@@ -282,9 +282,9 @@ func TestReadyWithRules(t *testing.T) {
 			t.Errorf("/ready with wrong rules: %s", a.Body)
 		}
 		fixture.WriteFile(t, file, fixture.RateLimitRules)
-		await.Until(t, fixture.Patience, "readiness", func() bool { return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK })
+		await.Until(t, "readiness", func() bool { return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK })
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
-		await.Until(t, fixture.Patience, "a refusal", func() bool { return strings.Contains(s.Process.Log(), "the previous one stays in force") })
+		await.Until(t, "a refusal", func() bool { return strings.Contains(s.Process.Log(), "the previous one stays in force") })
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 
 		if err := os.RemoveAll(e.RulesDir); err != nil {

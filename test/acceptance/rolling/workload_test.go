@@ -109,7 +109,7 @@ func (c *workload) recordStep(kind string, err error) {
 func (c *workload) awaitWork(t *testing.T, members ...*member) {
 	t.Helper()
 	before := c.countDone()
-	await.Until(t, fixture.Patience, "work of every kind", func() bool {
+	await.Until(t, "work of every kind", func() bool {
 		for kind, done := range c.countDone() {
 			if done < before[kind]+minSteps {
 				return false
@@ -118,7 +118,7 @@ func (c *workload) awaitWork(t *testing.T, members ...*member) {
 		return true
 	})
 	for _, m := range members {
-		await.Until(t, fixture.Patience, "work of an instance", func() bool { return m.countDecisions(t) >= minSteps })
+		await.Until(t, "work of an instance", func() bool { return m.countDecisions(t) >= minSteps })
 	}
 }
 

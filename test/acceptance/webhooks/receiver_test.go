@@ -205,7 +205,7 @@ func labels(list []received) []string {
 // those of the labels, in this order.
 func (r *receiver) awaitEvents(want ...string) []received {
 	r.t.Helper()
-	await.Until(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
+	await.Within(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
 	got := r.accepted()
 	if !slices.Equal(labels(got), want) {
 		r.t.Fatalf("the events are %q, want %q", labels(got), want)
@@ -262,7 +262,7 @@ func readWebhook(t *testing.T, e *fixture.Environment, id string) webhook {
 // awaitAnyOrder is awaitEvents for events of several servers, which may come in any order.
 func (r *receiver) awaitAnyOrder(want ...string) {
 	r.t.Helper()
-	await.Until(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
+	await.Within(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
 	got := labels(r.accepted())
 	slices.Sort(got)
 	slices.Sort(want)

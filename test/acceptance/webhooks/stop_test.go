@@ -39,7 +39,7 @@ func TestStoppedInstances(t *testing.T) {
 		e.Start(t)
 		s.other.Stop()
 		close(gate)
-		await.Until(t, patience, "all events", func() bool { return len(firstRequests(r)) == servers*versions })
+		await.Within(t, patience, "all events", func() bool { return len(firstRequests(r)) == servers*versions })
 		seen := map[string][]string{}
 		for _, q := range firstRequests(r) {
 			seen[*q.event.ServerName] = append(seen[*q.event.ServerName], *q.event.Version)
@@ -49,7 +49,7 @@ func TestStoppedInstances(t *testing.T) {
 				t.Errorf("the events of %s arrived as %v", name, list)
 			}
 		}
-		await.Until(t, patience, "no event waits", func() bool { return readWebhook(t, e, id).Pending == 0 })
+		await.Within(t, patience, "no event waits", func() bool { return readWebhook(t, e, id).Pending == 0 })
 	})
 }
 
