@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // MaxRefusals is how many refusals of a person are recorded in each RefusalWindow. More are not
@@ -73,11 +72,12 @@ func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreig
 }
 
 // record records a refusal, unless the person has reached the limit, and returns the cause. The event
-// is recorded even if the caller has cancelled the request. If the counter store or the database is not
+// is recorded even if the caller has cancelled the request, and waits for its turn to write: many
+// refusals at once must not keep each other out of the log. If the counter store or the database is not
 // available, the event is lost and the refusal stays what it is; any other failure is returned instead
 // of the cause.
 func (r *Refusals) record(ctx context.Context, caller auth.Session, details map[string]any, cause error) error {
-	ctx = transaction.Brief(context.WithoutCancel(ctx)) // the refusal must not wait for its turn to write
+	ctx = context.WithoutCancel(ctx)
 	v, err := r.throttle.Try(ctx, throttle.RefusalUser, string(caller.UserID))
 	if err == nil && (v.Allowed || v.Unlimited) {
 		details["trustLevel"], details["sessionId"] = caller.TrustLevel.String(), string(caller.ID)
