@@ -34,16 +34,25 @@ SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 # SQLite in Go is C that was translated. With the race detector it is ten times slower, and the detector cannot find
 # anything in it. As GOFLAGS, the flags also apply to the programs that the tests build.
 SQLITE_WITHOUT_RACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
+# By default, a program with the race detector waits one second before it exits.
+WITH_RACE := GOFLAGS="$${GOFLAGS-} $(SQLITE_WITHOUT_RACE)" GORACE=atexit_sleep_ms=0
+
+# A package starts goroutines if it says so, guards against those of its callers, or runs a contract suite, which has
+# callers at once.
+STARTS_GOROUTINES := ^\s*(defer )?go |\.Go\(|"sync(/atomic)?"|/ports/[a-z/]+test"
+
+# Additional flags for go test, for example -run=TestServers.
+TESTFLAGS ?=
 
 FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test check lint generate build screenshots plots bench compare fuzz vuln
+.PHONY: help run test test-race test-long check lint generate build screenshots plots bench compare fuzz vuln
 .PHONY: check-format check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-12s %s\n' "$$target" "$$words"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-12s %s\n' "$$target" "$$words"; done
 
 run: build ## build and serve with embedded defaults and the example rate limit rules
 	@export RUNTIME_ROOT="$${RUNTIME_ROOT-docs/examples/ratelimit}"; \
@@ -53,8 +62,15 @@ run: build ## build and serve with embedded defaults and the example rate limit 
 	export DATA_DIR="$${DATA_DIR-./data}"; \
 	exec bin/tollgate serve
 
-test: ## run all tests with the race detector; starts PostgreSQL, Valkey and memcached for them
-	GOFLAGS="$${GOFLAGS-} $(SQLITE_WITHOUT_RACE)" GORACE=atexit_sleep_ms=0 test/servers/with.sh go test -race -shuffle=on -timeout=40m ./...
+test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcached for them
+	test/servers/with.sh test/run.sh -short -vet=off -shuffle=on $(TESTFLAGS) ./...
+
+test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
+	$(WITH_RACE) test/servers/with.sh test/run.sh -race -short -vet=off -shuffle=on -timeout=20m $(TESTFLAGS) \
+	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
+test-long: ## run all tests with the race detector, also the long ones
+	$(WITH_RACE) test/servers/with.sh test/run.sh -race -vet=off -shuffle=on -timeout=60m $(TESTFLAGS) ./...
 
 check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and go.mod
 
