@@ -48,7 +48,7 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test test-race test-long check lint generate build screenshots plots bench compare fuzz vuln
+.PHONY: help run test test-race test-long servers check lint generate build screenshots plots bench compare fuzz vuln
 .PHONY: check-format check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
@@ -71,6 +71,9 @@ test-race: ## run the tests of the packages that start goroutines, but the long 
 
 test-long: ## run all tests with the race detector, also the long ones
 	$(WITH_RACE) test/servers/with.sh test/run.sh -race -vet=off -shuffle=on -timeout=60m $(TESTFLAGS) ./...
+
+servers: ## start the servers of the tests, print their addresses for another terminal, and wait for Ctrl-C
+	@test/servers/with.sh bash -c 'export -p | grep -E "^declare -x (TEST_|(GO)?TMPDIR)"; exec sleep infinity' || [ $$? -eq 130 ]
 
 check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and go.mod
 
