@@ -7,17 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
-
-// patience is how long a test waits for a read of another registry, also after the end of an
-// instance that has the lease.
-const patience = time.Minute
 
 // site is a registry on two instances. ada publishes, bea reviews.
 type site struct {
@@ -148,7 +143,7 @@ func (s *site) wantListed(t *testing.T, search string, want ...string) {
 	t.Helper()
 	for i, at := range []*fixture.Service{s.one, s.other} {
 		var got []string
-		await.Within(t, patience, fmt.Sprintf("instance %d lists %q", i+1, want), func() bool {
+		await.Until(t, fmt.Sprintf("instance %d lists %q", i+1, want), func() bool {
 			var err error
 			got, err = listed(at, search)
 			return err == nil && slices.Equal(got, want)

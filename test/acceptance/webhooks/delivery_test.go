@@ -19,6 +19,7 @@ import (
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := openSite(t, e)
 		for name, check := range map[string]func(*testing.T, *site){
 			"order": checkOrder, "a receiver that is away": checkAway, "several instances": checkInstances, "redirects": checkRedirect,
@@ -45,11 +46,11 @@ func checkOrder(t *testing.T, s *site) {
 	id := r.add(s.e, allEvents, "com.example.order/*")
 	s.publish(t, "com.example.order/slow", "1.0.0", "1.1.0", "1.2.0")
 	s.publish(t, "com.example.order/fast", "1.0.0", "1.1.0")
-	await.Within(t, patience, "the events of the fast server", func() bool { return len(r.accepted()) >= 2 })
+	await.Until(t, "the events of the fast server", func() bool { return len(r.accepted()) >= 2 })
 	if got := labels(r.accepted())[:2]; !slices.Equal(got, []string{"published fast 1.0.0", "published fast 1.1.0"}) {
 		t.Errorf("the first accepted events are %q, want those of the server that does not wait", got)
 	}
-	await.Within(t, patience, "the events of the slow server", func() bool { return len(r.accepted()) >= 5 })
+	await.Until(t, "the events of the slow server", func() bool { return len(r.accepted()) >= 5 })
 	tried := slices.DeleteFunc(labels(r.all()), func(l string) bool { return strings.Contains(l, "fast") })
 	if want := []string{"published slow 1.0.0", "published slow 1.0.0", "published slow 1.1.0", "published slow 1.1.0", "published slow 1.2.0"}; !slices.Equal(tried, want) {
 		t.Errorf("the attempts are %q, want %q", tried, want)
@@ -61,7 +62,7 @@ func checkOrder(t *testing.T, s *site) {
 		}
 		bodies[q.event.ID] = q.body
 	}
-	await.Within(t, patience, "no event waits", func() bool { return readWebhook(t, s.e, id).Pending == 0 })
+	await.Until(t, "no event waits", func() bool { return readWebhook(t, s.e, id).Pending == 0 })
 	if w := readWebhook(t, s.e, id); w.LastSuccess == "" || w.LastFailure == "" || w.LastProblem != "the receiver answered with the status 500" || w.Dead != 0 || w.Secret != "" {
 		t.Errorf("the webhook is listed as %+v", w)
 	}
@@ -76,7 +77,7 @@ func checkAway(t *testing.T, s *site) {
 		s.publish(t, fmt.Sprintf("com.example.away/s%d", n), "1.0.0")
 		want = append(want, fmt.Sprintf("published s%d 1.0.0", n))
 	}
-	await.Within(t, patience, "a failure", func() bool { return readWebhook(t, s.e, id).LastFailure != "" })
+	await.Until(t, "a failure", func() bool { return readWebhook(t, s.e, id).LastFailure != "" })
 	if w := readWebhook(t, s.e, id); w.Pending != 6 || w.LastProblem != "the connection failed" {
 		t.Errorf("the webhook is listed as %+v", w)
 	}
@@ -100,7 +101,7 @@ func checkInstances(t *testing.T, s *site) {
 		}
 		return last, nil
 	})
-	await.Within(t, patience, "all events", func() bool { return len(r.accepted()) >= servers*versions })
+	await.Until(t, "all events", func() bool { return len(r.accepted()) >= servers*versions })
 	got := r.all()
 	if len(got) != servers*versions {
 		t.Errorf("%d requests arrived, want %d", len(got), servers*versions)
@@ -138,7 +139,7 @@ func checkRemoval(t *testing.T, s *site) {
 	r.setAnswer(func(event, int) int { return http.StatusServiceUnavailable })
 	id := r.add(s.e, "published", "com.example.removal/*")
 	s.publish(t, "com.example.removal/one", "1.0.0")
-	await.Within(t, patience, "an attempt", func() bool { return len(r.all()) > 0 })
+	await.Until(t, "an attempt", func() bool { return len(r.all()) > 0 })
 	s.e.RunCommand(t, "", "webhook", "remove", id)
 	second := newReceiver(t)
 	second.add(s.e, "published", "com.example.removal/*")
@@ -153,6 +154,7 @@ func checkRemoval(t *testing.T, s *site) {
 func TestKilledInstance(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		one := e.Start(t)
 		s := &site{e: e, one: one, ada: e.NewWriter(t, one, "ada@example.com", "publish *")}
@@ -166,16 +168,13 @@ func TestKilledInstance(t *testing.T) {
 			}
 			return http.StatusNoContent
 		})
-		r.add(e, "published", "*")
+		id := r.add(e, "published", "*")
 		s.publish(t, "com.example/killed", "1.0.0", "1.1.0")
-		select {
-		case <-arrived:
-		case <-time.After(patience):
-			t.Fatal("no request arrived")
-		}
+		await.Receive(t, "a request", arrived)
 		one.Process.Kill()
 		close(release)
-		await.Within(t, patience, "the end of the first request", func() bool { return len(r.all()) > 0 })
+		await.Until(t, "the end of the first request", func() bool { return len(r.all()) > 0 })
+		e.EndLease(t, "webhooks", "id = '"+id+"'", 20*time.Second)
 		e.Start(t)
 		got := r.awaitEvents("published killed 1.0.0", "published killed 1.1.0")
 		if first := r.all()[0]; first.body != got[0].body {
@@ -189,12 +188,13 @@ func TestKilledInstance(t *testing.T) {
 func TestDeadEvents(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := openSite(t, e, "WEBHOOK_RETRY_FOR=1s")
 		r := newReceiver(t)
 		r.setAnswer(func(event, int) int { return http.StatusInternalServerError })
 		id := r.add(e, allEvents, "*")
 		s.publish(t, "com.example/dead", "1.0.0", "1.1.0")
-		await.Within(t, patience, "two dead events", func() bool { return readWebhook(t, e, id).Dead == 2 })
+		await.Until(t, "two dead events", func() bool { return readWebhook(t, e, id).Dead == 2 })
 		w := readWebhook(t, e, id)
 		if w.Pending != 0 || len(w.DeadEvents) != 2 || w.LastSuccess != "" {
 			t.Fatalf("the webhook is listed as %+v", w)
@@ -214,7 +214,7 @@ func TestDeadEvents(t *testing.T) {
 			t.Errorf("redeliver prints %q", said)
 		}
 		r.awaitEvents("published dead 1.0.0", "published dead 1.1.0")
-		await.Within(t, patience, "no dead events", func() bool { w := readWebhook(t, e, id); return w.Dead == 0 && w.Pending == 0 && w.LastSuccess != "" })
+		await.Until(t, "no dead events", func() bool { w := readWebhook(t, e, id); return w.Dead == 0 && w.Pending == 0 && w.LastSuccess != "" })
 		r.forget()
 		if said := e.RunCommand(t, "", "webhook", "redeliver", strings.ToUpper(id), "--event", strings.ToUpper(first.ID)); said != "1 event is sent again\n" {
 			t.Errorf("redeliver prints %q", said)
@@ -235,7 +235,7 @@ func checkDeadMetrics(t *testing.T, s *site) {
 		t.Errorf("the attempts are dead %v, failed %v, delivered %v", sum("dead"), sum("failed"), sum("delivered"))
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Within(t, patience, "the gauges", func() bool {
+		await.Until(t, "the gauges", func() bool {
 			return at.Metric("tollgate_webhook_events_dead") == 2 && at.Metric("tollgate_webhook_events_pending") == 0
 		})
 	}

@@ -16,6 +16,7 @@ import (
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := openSite(t, e, "REGISTRY_REVIEW=on")
 		for name, check := range map[string]func(*testing.T, *site){
 			"reviews": checkReviews, "a rule": checkRule, "statuses": checkStatuses, "quarantine": checkQuarantine, "many large versions": checkLarge,

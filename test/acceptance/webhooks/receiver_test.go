@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // secretPath and secretKey are in the URLs of all receivers. They must be in no log.
@@ -78,7 +79,7 @@ type receiver struct {
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
 	r := &receiver{
-		t: t, address: "127.0.0.1:0", attempts: map[string]int{}, open: map[string]int{},
+		t: t, address: net.JoinHostPort("127.0.0.1", instance.FreePort()), attempts: map[string]int{}, open: map[string]int{},
 		answer: func(event, int) int { return http.StatusNoContent },
 	}
 	r.start()
@@ -205,7 +206,7 @@ func labels(list []received) []string {
 // those of the labels, in this order.
 func (r *receiver) awaitEvents(want ...string) []received {
 	r.t.Helper()
-	await.Within(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
+	await.Until(r.t, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
 	got := r.accepted()
 	if !slices.Equal(labels(got), want) {
 		r.t.Fatalf("the events are %q, want %q", labels(got), want)
@@ -262,7 +263,7 @@ func readWebhook(t *testing.T, e *fixture.Environment, id string) webhook {
 // awaitAnyOrder is awaitEvents for events of several servers, which may come in any order.
 func (r *receiver) awaitAnyOrder(want ...string) {
 	r.t.Helper()
-	await.Within(r.t, patience, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
+	await.Until(r.t, fmt.Sprintf("%d events", len(want)), func() bool { return len(r.accepted()) >= len(want) })
 	got := labels(r.accepted())
 	slices.Sort(got)
 	slices.Sort(want)

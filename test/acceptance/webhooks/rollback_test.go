@@ -3,12 +3,7 @@ package webhooks
 import (
 	"database/sql"
 	"net/http"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/uptrace/bun/driver/pgdriver"
-	_ "modernc.org/sqlite" // the driver sqlite
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -19,11 +14,12 @@ import (
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := openSite(t, e)
 		s.publish(t, "com.example/kept", "1.0.0")
 		r := newReceiver(t)
 		r.add(e, allEvents, "*")
-		db := openDatabase(t, e)
+		db := e.OpenDatabase(t)
 		refuse, accept := `CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'no'); END`, `DROP TRIGGER refuse`
 		if e.Shared {
 			refuse, accept = `ALTER TABLE audit_events ADD CONSTRAINT refuse CHECK (false) NOT VALID`, `ALTER TABLE audit_events DROP CONSTRAINT refuse`
@@ -53,25 +49,6 @@ func TestRollback(t *testing.T) {
 		s.publish(t, "com.example/last", "1.0.0")
 		r.awaitAnyOrder("published kept 2.0.0", "published last 1.0.0")
 	})
-}
-
-// openDatabase opens the database of an environment.
-func openDatabase(t *testing.T, e *fixture.Environment) *sql.DB {
-	t.Helper()
-	var db *sql.DB
-	for _, variable := range e.Environ {
-		if address, ok := strings.CutPrefix(variable, "DATABASE_URL="); ok {
-			db = sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
-		}
-	}
-	if db == nil {
-		var err error
-		if db, err = sql.Open("sqlite", filepath.Join(e.Dir, "data", "tollgate.db")+"?_pragma=busy_timeout(10000)"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { _ = db.Close() }) // nothing is open any more
-	return db
 }
 
 func execute(t *testing.T, db *sql.DB, statement string) {

@@ -12,10 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// patience is how long a test waits for events: two attempts after a failure, and the lease of an
-// instance that was killed.
-const patience = time.Minute
-
 const (
 	reviewsPath    = "/v0.1/x/dev.tollgate/reviews"
 	quarantinePath = "/v0.1/x/dev.tollgate/quarantine"

@@ -15,6 +15,7 @@ import (
 func TestStoppedInstances(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := openSite(t, e)
 		const servers, versions = 4, 8
 		r := newReceiver(t)
@@ -39,7 +40,7 @@ func TestStoppedInstances(t *testing.T) {
 		e.Start(t)
 		s.other.Stop()
 		close(gate)
-		await.Within(t, patience, "all events", func() bool { return len(firstRequests(r)) == servers*versions })
+		await.Until(t, "all events", func() bool { return len(firstRequests(r)) == servers*versions })
 		seen := map[string][]string{}
 		for _, q := range firstRequests(r) {
 			seen[*q.event.ServerName] = append(seen[*q.event.ServerName], *q.event.Version)
@@ -49,7 +50,7 @@ func TestStoppedInstances(t *testing.T) {
 				t.Errorf("the events of %s arrived as %v", name, list)
 			}
 		}
-		await.Within(t, patience, "no event waits", func() bool { return readWebhook(t, e, id).Pending == 0 })
+		await.Until(t, "no event waits", func() bool { return readWebhook(t, e, id).Pending == 0 })
 	})
 }
 
