@@ -9,11 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
+// systemAuthority is the only authority of the system in these tests. A process reads those of the system
+// only once, which no other test here causes.
+var systemAuthority []byte
+
 // TestAuthoritiesAreAdded checks that a connection trusts the authorities of the file and of the
 // system, like the Envoy rate limit service.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	dir := t.TempDir()
-	system, own := testcert.NewAuthority(t).CertPEM, testcert.NewAuthority(t).CertPEM
+	own := testcert.NewAuthority(t).CertPEM
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -21,16 +25,17 @@ func TestAuthoritiesAreAdded(t *testing.T) {
 		}
 		return path
 	}
-	// A process reads the authorities of the system only once. This test must be the first to do
-	// so.
-	t.Setenv("SSL_CERT_FILE", write("system.pem", system))
-	t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "missing"))
+	if systemAuthority == nil {
+		systemAuthority = testcert.NewAuthority(t).CertPEM
+		t.Setenv("SSL_CERT_FILE", write("system.pem", systemAuthority))
+		t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "missing"))
+	}
 	c, err := ClientFiles{CA: ClientFile{"CA", write("own.pem", own)}}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := x509.NewCertPool()
-	if !want.AppendCertsFromPEM(system) || !want.AppendCertsFromPEM(own) {
+	if !want.AppendCertsFromPEM(systemAuthority) || !want.AppendCertsFromPEM(own) {
 		t.Fatal("the test certificates cannot be read")
 	}
 	if !c.RootCAs.Equal(want) {
