@@ -33,6 +33,9 @@ func locationOf(dir string) location {
 	case "cmd":
 		return location{ring: command, family: parts[1]}
 	case "test":
+		if isBelow(dir, waitingTests) {
+			return location{ring: waiting, family: parts[1]}
+		}
 		return location{ring: spanning, family: parts[1]}
 	case "docs":
 		return location{ring: example, family: dir}

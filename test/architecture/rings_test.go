@@ -62,6 +62,7 @@ func TestLocate(t *testing.T) {
 		"wiring/settings":              {wiring, "wiring"},
 		"cmd/tollgate":                 {command, "tollgate"},
 		"test/load":                    {spanning, "load"},
+		"test/await":                   {waiting, "await"},
 		"docs/examples/xds":            {example, "docs/examples/xds"},
 		"core":                         {unknownRing, "core"},
 		"adapters":                     {unknownRing, "adapters"},
@@ -102,6 +103,8 @@ func TestRings(t *testing.T) {
 		{"port on a use case", "ports/counter", ours + "core/ratelimit/decide", "a port may not import a use case"},
 		{"port on a port", "ports/counter", ours + "ports/clock", "a port may not import a port"},
 		{"suite on its port", "ports/counter/countertest", ours + "ports/counter", ""},
+		{"suite on how tests wait", "ports/counter/countertest", ours + "test/await", ""},
+		{"suite on a spanning test", "ports/counter/countertest", ours + "test/instance", "a contract suite may not import a spanning test"},
 		{"suite on an adapter", "ports/counter/countertest", ours + "adapters/memory", "a contract suite may not import a driven adapter"},
 
 		{"driving adapter on a use case", "adapters/rest/authapi", ours + "core/auth/signin", ""},

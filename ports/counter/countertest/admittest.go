@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // RunAdmitter runs the suite of counter.Admitter.
@@ -406,15 +407,21 @@ func emptiesChangedBucket(t *testing.T, s admission) {
 			t.Fatalf("%s: the first hits: %+v", name, v)
 		}
 		raised := slow
-		raised.Addend, raised.Limit, raised.Burst = 1, uint64(slow.Window/step), 100
+		raised.Addend, raised.Limit, raised.Burst = 1, uint64(slow.Window/step), 1_000_000
 		v := ask(raised)
 		if !v.Admitted && v.Reset > step {
 			t.Errorf("%s: after the limit was raised the reset is %v", name, v.Reset)
 		}
-		for !v.Admitted { // at the latest after the time that the verdict says
-			s.wait(v.Reset)
+		await.Until(t, name+" admits a hit of the raised limit", func() bool {
+			if v.Admitted {
+				return true
+			}
+			if s.Advance != nil {
+				s.Advance(v.Reset)
+			}
 			v = ask(raised)
-		}
+			return v.Admitted
+		})
 		if v.Remaining >= raised.Burst-1 {
 			t.Errorf("%s: the raised bucket was full at once: %+v", name, v)
 		}
@@ -426,13 +433,4 @@ func emptiesChangedBucket(t *testing.T, s admission) {
 			t.Errorf("%s: after the burst was lowered from 60 to 2: %+v", name, v)
 		}
 	}
-}
-
-// wait lets a time pass by the clock of the store.
-func (s admission) wait(d time.Duration) {
-	if s.Advance != nil {
-		s.Advance(d)
-		return
-	}
-	time.Sleep(d)
 }

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // This file is for stores that count on a server, which other tests and runs use too, and which may
 // come and go.
-
-// patience is how long a test waits for what must come; it is no measure of how soon.
-const patience = 30 * time.Second
 
 // Recovers tests a store whose server starts and stops, twice over: it counts whenever the server
 // is there, and reports fault.Unavailable whenever it is not. The server has not been started yet.
@@ -24,12 +21,12 @@ func Recovers(t *testing.T, store counter.Store, start, stop func()) {
 	Away(t, store)
 	for range 2 {
 		start()
-		eventually(t, "counting once the server is there", func() bool { return store.Add(t.Context(), one, after) == nil })
+		await.Until(t, "counting once the server is there", func() bool { return store.Add(t.Context(), one, after) == nil })
 		if err := store.Ping(t.Context()); err != nil {
 			t.Errorf("Ping: %v", err)
 		}
 		stop()
-		eventually(t, "fault.Unavailable once the server is away", func() bool {
+		await.Until(t, "fault.Unavailable once the server is away", func() bool {
 			return fault.Is(store.Add(t.Context(), one, after), fault.Unavailable)
 		})
 	}
@@ -55,15 +52,4 @@ func BenchmarkAdd(b *testing.B, store counter.Store, key func(name string) strin
 			}
 		}
 	})
-}
-
-// eventually waits until what is asked for comes true.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("%s: not within %v", what, patience)
 }

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // Subject is a source under test, without any configuration yet.
@@ -25,9 +25,6 @@ type Subject struct {
 	// OfferUnreadable is like Offer, with one more part that cannot be read.
 	OfferUnreadable func(t *testing.T, domains ...string)
 }
-
-// timeout is how long a test waits for a delivery.
-const timeout = 30 * time.Second
 
 // Run runs the suite. open returns a subject and registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
@@ -77,7 +74,10 @@ func startWatch(t *testing.T, s Subject) *watched {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	w := &watched{deliveries: make(chan delivery, 1000), end: end, ended: make(chan error, 1)}
-	go func() { w.ended <- s.Source.Watch(ctx, w.apply) }()
+	go func() {
+		w.ended <- s.Source.Watch(ctx, w.apply)
+		close(w.deliveries)
+	}()
 	t.Cleanup(func() { w.stop(t) })
 	return w
 }
@@ -98,18 +98,13 @@ func (w *watched) apply(sources []ruleset.Source) error {
 func (w *watched) stop(t *testing.T) {
 	t.Helper()
 	w.end()
-	select {
-	case err := <-w.ended:
-		if err != nil {
-			t.Errorf("a watch whose context is done returns %v", err)
-		}
-		if w.overlapped.Load() {
-			t.Error("apply was called twice at once")
-		}
-		w.ended <- nil // for the cleanup
-	case <-time.After(timeout):
-		t.Error("a watch whose context is done does not return")
+	if err := await.Receive(t, "the end of a watch whose context is done", w.ended); err != nil {
+		t.Errorf("a watch whose context is done returns %v", err)
 	}
+	if w.overlapped.Load() {
+		t.Error("apply was called twice at once")
+	}
+	w.ended <- nil // for the cleanup
 }
 
 // await returns the first delivery with exactly these domains. Earlier deliveries may have the
@@ -121,20 +116,12 @@ func (w *watched) await(t *testing.T, domains ...string) delivery {
 
 func (w *watched) awaitThat(t *testing.T, wanted func(delivery) bool) delivery {
 	t.Helper()
-	deadline := time.After(timeout)
-	var last delivery
 	for {
-		select {
-		case last = <-w.deliveries:
-			if wanted(last) {
-				return last
-			}
-		case err := <-w.ended:
-			w.ended <- err
-			t.Fatalf("the watch ended with %v", err)
-		case <-deadline:
-			t.Fatalf("the expected configuration was not delivered; the last one has the domains %q", last.domains())
+		d := await.Receive(t, "a watch that delivers the expected configuration", w.deliveries)
+		if wanted(d) {
+			return d
 		}
+		t.Logf("the domains %q are delivered", d.domains())
 	}
 }
 

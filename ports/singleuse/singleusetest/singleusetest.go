@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // Subject is a store under test.
@@ -22,8 +23,6 @@ type Subject struct {
 const (
 	long     = time.Hour
 	parallel = 50
-	// patience is how long a test waits for the end of a claim before it fails.
-	patience = 30 * time.Second
 )
 
 // Run runs the suite. open returns a store in which nothing is claimed.
@@ -111,7 +110,7 @@ func claimsInParallel(t *testing.T, s Subject) {
 // claimsAgain claims a key for a short time and, when that has ended, for a long one. Until then the
 // claims for the long time are not the first, and do not prolong the short one.
 func claimsAgain(t *testing.T, s Subject) {
-	const ttl = 1500 * time.Millisecond
+	const ttl = time.Second // the shortest that the port has
 	if !claim(t, s, "short", ttl) || !claim(t, s, "long", long) {
 		t.Error("the first claim is not the first")
 	}
@@ -134,9 +133,5 @@ func claimsAgain(t *testing.T, s Subject) {
 // awaitFirst claims a key for a long time until a claim is the first.
 func awaitFirst(t *testing.T, s Subject, key string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !claim(t, s, key, long); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the claim of %q did not end within %v", key, patience)
-		}
-	}
+	await.Until(t, "the end of the claim of "+key, func() bool { return claim(t, s, key, long) })
 }
