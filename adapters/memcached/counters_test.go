@@ -14,12 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 func TestCountersContract(t *testing.T) {
+	t.Parallel()
 	address := sharedServer(t)
 	for name, connections := range map[string]int{"two connections": 2, "one connection": 1, "many connections": 16} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cfg := newConfig(address)
 			cfg.MaxIdleConns = connections
 			subject := countertest.Subject{Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
@@ -32,6 +35,7 @@ func TestCountersContract(t *testing.T) {
 // TestCountersContractOnManyNodes runs the suite on three nodes, so that the keys of a batch are on
 // all of them.
 func TestCountersContractOnManyNodes(t *testing.T) {
+	t.Parallel()
 	var addresses []string
 	for range 3 {
 		addresses = append(addresses, newServer(t).start().address)
@@ -204,6 +208,7 @@ func TestConcurrentAddUnlessOver(t *testing.T) {
 func TestDeadlineOfTheCaller(t *testing.T) {
 	s := newServer(t).start()
 	c := openClient(t, newConfig(s.address))
+	await.Until(t, "a connection", c.Connected)
 	s.freeze()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

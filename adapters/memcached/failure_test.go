@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 func (s *server) signal(signal syscall.Signal) {
@@ -34,13 +35,14 @@ func (s *server) freeze() {
 func (s *server) thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
 func TestUnreachableStore(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() }) // an error has no effect on the test
 	for name, address := range map[string]string{
-		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + freePort(t), "an unknown host": "no-such-host.invalid:1",
+		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + instance.FreePort(), "an unknown host": "no-such-host.invalid:1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newConfig(address)
@@ -55,6 +57,7 @@ func TestUnreachableStore(t *testing.T) {
 }
 
 func TestServerOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,13 +78,12 @@ func TestServerOfAnotherProtocol(t *testing.T) {
 }
 
 func TestStoreThatStopsAnswering(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := openClient(t, cfg)
-	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "a counted hit", func() bool { _, err := addHits(t, c, newMinuteHit("k")); return err == nil })
 	s.freeze()
 	for range 30 {
 		if _, err := addHits(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
@@ -103,6 +105,7 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 
 // TestPingDetectsDeadStore checks that Connected becomes false while there are no calls.
 func TestPingDetectsDeadStore(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
 	cfg.Timeout = 100 * time.Millisecond
@@ -117,15 +120,14 @@ func TestPingDetectsDeadStore(t *testing.T) {
 // TestManyCallsWithoutAnswer checks that all calls fail with fault.Unavailable if there are more
 // than the client has room for.
 func TestManyCallsWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
-	cfg.Timeout, cfg.MaxIdleConns = time.Second, 1
+	cfg.Timeout, cfg.MaxIdleConns = 200*time.Millisecond, 1
 	c := openClient(t, cfg)
-	if _, err := addHits(t, c, newMinuteHit("k")); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "a counted hit", func() bool { _, err := addHits(t, c, newMinuteHit("k")); return err == nil })
 	s.freeze()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
 	defer cancel()
 	var all sync.WaitGroup
 	for range 10000 {
@@ -137,7 +139,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("calls without an answer took longer than %v", patience)
+		t.Errorf("calls without an answer took longer than %v", await.Timeout)
 	}
 	s.thaw()
 	await.Until(t, "a counted hit after the server continues", func() bool {
@@ -147,12 +149,14 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 }
 
 func TestRecoveryAfterRestart(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	countertest.Recovers(t, openClient(t, newConfig(s.address)), func() { s.start() }, s.kill)
 }
 
 // TestOneUnreachableNode checks that only calls for keys of an unreachable node fail.
 func TestOneUnreachableNode(t *testing.T) {
+	t.Parallel()
 	stays, goes := newServer(t).start(), newServer(t).start()
 	cfg := newConfig(stays.address, goes.address)
 	cfg.Timeout = time.Second
@@ -190,6 +194,7 @@ func TestOneUnreachableNode(t *testing.T) {
 // TestRestartedServerIsFoundAtOnce checks that a call opens a new connection if its connection
 // broke.
 func TestRestartedServerIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	c := openClient(t, newConfig(s.address))
 	for range 5 {

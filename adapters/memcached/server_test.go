@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
-
-// patience is how long a test waits for an event before it fails.
-const patience = 30 * time.Second
 
 // sharedServer returns the address of TEST_MEMCACHED_ADDR, or skips the test.
 func sharedServer(t testing.TB) string {
@@ -53,16 +50,6 @@ func openClient(t testing.TB, cfg memcached.Config) *memcached.Client {
 	return c
 }
 
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // an error has no effect on the test
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-}
-
 // server is a memcached of one test.
 type server struct {
 	t       testing.TB
@@ -79,7 +66,7 @@ func newServer(t testing.TB, args ...string) *server {
 	if _, err := exec.LookPath("memcached"); err != nil {
 		t.Skip("memcached is not installed")
 	}
-	port := freePort(t)
+	port := instance.FreePort()
 	base := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-m", "16", "-t", "1"}
 	if os.Geteuid() == 0 {
 		base = append(base, "-u", "root") // other users cannot read the files of the test

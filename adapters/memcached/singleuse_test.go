@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/singleuse/singleusetest"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 func newSingleUse(t *testing.T, store counter.Store) singleuse.Store {
@@ -21,6 +22,7 @@ func newSingleUse(t *testing.T, store counter.Store) singleuse.Store {
 
 // TestSingleUseContract runs the suite of claims on counters in memcached.
 func TestSingleUseContract(t *testing.T) {
+	t.Parallel()
 	store := openClient(t, newConfig(sharedServer(t)))
 	singleusetest.Run(t, func(t *testing.T) singleusetest.Subject {
 		return singleusetest.Subject{Store: newSingleUse(t, store)}
@@ -28,7 +30,7 @@ func TestSingleUseContract(t *testing.T) {
 }
 
 func TestSingleUseWithUnreachableStore(t *testing.T) {
-	cfg := newConfig("127.0.0.1:" + freePort(t))
+	cfg := newConfig("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
 	singleusetest.Unavailable(t, newSingleUse(t, openClient(t, cfg)))
 }

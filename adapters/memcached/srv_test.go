@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // nameServer answers SRV queries over UDP with the current targets. If there are no targets, it
@@ -119,11 +120,7 @@ func (c *Client) names() []string {
 
 func awaitNames(t *testing.T, c *Client, want ...string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !slices.Equal(c.names(), want); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("nodes %q, want %q", c.names(), want)
-		}
-	}
+	await.Until(t, fmt.Sprintf("the nodes %q", want), func() bool { return slices.Equal(c.names(), want) })
 }
 
 func TestLookup(t *testing.T) {
@@ -182,9 +179,7 @@ func TestRefresh(t *testing.T) {
 	}
 	queries := s.countQueries()
 	s.set() // a missing record does not change the nodes
-	for end := time.Now().Add(30 * time.Second); s.countQueries() < queries+2 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	await.Until(t, "two more queries", func() bool { return s.countQueries() >= queries+2 })
 	awaitNames(t, c, "b.cache.test:2", "c.cache.test:3")
 	s.set("d.cache.test:4")
 	awaitNames(t, c, "d.cache.test:4")

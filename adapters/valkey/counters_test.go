@@ -24,6 +24,7 @@ import (
 )
 
 func TestCountersContract(t *testing.T) {
+	t.Parallel()
 	address := sharedServer(t)
 	for name, change := range map[string]func(*valkey.Config){
 		"plain":           func(*valkey.Config) {},
@@ -32,6 +33,7 @@ func TestCountersContract(t *testing.T) {
 		"as a URL":        func(c *valkey.Config) { c.URL = "redis://" + c.URL + "/0" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cfg := newConfig(address)
 			change(&cfg)
 			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address))}
@@ -53,6 +55,7 @@ func TestCountersContractOverSocket(t *testing.T) {
 // TestCountersContractOnCluster runs the suite on two nodes, so that the keys of a batch are on
 // both.
 func TestCountersContractOnCluster(t *testing.T) {
+	t.Parallel()
 	a := newServer(t, "--cluster-enabled", "yes", "--cluster-port", instance.FreePort()).start()
 	busB := instance.FreePort()
 	b := newServer(t, "--cluster-enabled", "yes", "--cluster-port", busB).start()
@@ -74,6 +77,7 @@ func TestCountersContractOnCluster(t *testing.T) {
 }
 
 func TestPairContract(t *testing.T) {
+	t.Parallel()
 	address := sharedServer(t)
 	key := newKeys()
 	other := open(t, newConfig(address))
@@ -181,6 +185,7 @@ func TestKnownCounterCostsOneCommand(t *testing.T) {
 }
 
 func TestUnreachableStore(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -214,13 +219,12 @@ func TestIdleStoreIsProbed(t *testing.T) {
 		"frozen": {func(s *server) error { return s.Freeze() }, func(s *server) error { return s.Thaw() }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newServer(t).start()
 			cfg := newConfig(s.Address)
 			cfg.Timeout, cfg.HealthNeedsConnection = 100*time.Millisecond, true
 			c := open(t, cfg)
-			if !c.Connected() {
-				t.Fatal("Connected is false for a reachable store")
-			}
+			await.Until(t, "the word that the store is there", c.Connected)
 			if err := away.begin(s); err != nil {
 				t.Fatal(err)
 			}
@@ -234,14 +238,15 @@ func TestIdleStoreIsProbed(t *testing.T) {
 }
 
 func TestStoreThatStopsAnswering(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	cfg := newConfig(s.Address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
-	if _, err := add(t, c, newMinuteHit("k")); err != nil {
+	await.Until(t, "a counted hit", func() bool { _, err := add(t, c, newMinuteHit("k")); return err == nil })
+	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	s.mustRun("CLIENT PAUSE 3000 ALL")
 	for range 30 {
 		if _, err := add(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
@@ -250,7 +255,10 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 	if c.Connected() {
 		t.Error("Connected is true after 30 calls without an answer")
 	}
-	await.Until(t, "counting after the pause", func() bool {
+	if err := s.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "counting after the server continues", func() bool {
 		_, err := add(t, c, newMinuteHit("k"))
 		return err == nil && c.Connected()
 	})
@@ -259,17 +267,16 @@ func TestStoreThatStopsAnswering(t *testing.T) {
 // TestManyCallsWithoutAnswer makes more calls than the client has room for. All must fail with
 // fault.Unavailable.
 func TestManyCallsWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	s := newServer(t).start()
 	cfg := newConfig(s.Address)
-	cfg.Timeout = time.Second
+	cfg.Timeout = 200 * time.Millisecond
 	c := open(t, cfg)
-	if _, err := add(t, c, newMinuteHit("k")); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "a counted hit", func() bool { _, err := add(t, c, newMinuteHit("k")); return err == nil })
 	if err := s.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
 	defer cancel()
 	var all sync.WaitGroup
 	for range 4000 {
@@ -281,7 +288,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		t.Errorf("calls without an answer took longer than %v", patience)
+		t.Errorf("calls without an answer took longer than %v", await.Timeout)
 	}
 	if c.Connected() {
 		t.Error("still connected")
@@ -289,6 +296,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 }
 
 func TestRecoveryAfterRestart(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	countertest.Recovers(t, open(t, newConfig(s.Address)), func() { s.start() }, s.Kill)
 }
@@ -306,6 +314,7 @@ func TestBrokenConnectionIsReplaced(t *testing.T) {
 
 // TestSentinelFailover checks that the client follows the primary that the sentinel names.
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	master := newServer(t).start()
 	host, port, _ := net.SplitHostPort(master.Address)
 	replica := newServer(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0").start()
@@ -344,6 +353,7 @@ func sentinelFile(t *testing.T, address, master string) string {
 // TestServerThatBecameReplica checks that the client connects again if the address leads to a new
 // server, but its connections lead to the old one, which is a replica.
 func TestServerThatBecameReplica(t *testing.T) {
+	t.Parallel()
 	old, next := newServer(t).start(), newServer(t).start()
 	r := newRelay(t, old.Address)
 	c := open(t, newConfig(r.address))

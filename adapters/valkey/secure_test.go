@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
@@ -105,11 +106,7 @@ func TestRenewedFilesAreUsed(t *testing.T) {
 	copyFile(t, s.ours.CertFile, cfg.TLSCACert)
 	copyFile(t, s.client.CertFile, cfg.TLSClientCert)
 	copyFile(t, s.client.KeyFile, cfg.TLSClientKey)
-	for end := time.Now().Add(30 * time.Second); c.Ping(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the renewed files are not used")
-		}
-	}
+	await.Until(t, "the use of the renewed files", func() bool { return c.Ping(t.Context()) == nil })
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -17,9 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// patience is how long a test waits for an event before it fails.
-const patience = 30 * time.Second
-
 // sharedServer returns the address of TEST_VALKEY_URL, or skips the test.
 func sharedServer(t testing.TB) string {
 	t.Helper()

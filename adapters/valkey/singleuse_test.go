@@ -22,6 +22,7 @@ func newSingleUse(t *testing.T, store counter.Store) singleuse.Store {
 
 // TestSingleUseContract runs the suite of claims on counters in Valkey.
 func TestSingleUseContract(t *testing.T) {
+	t.Parallel()
 	store := open(t, newConfig(sharedServer(t)))
 	singleusetest.Run(t, func(t *testing.T) singleusetest.Subject {
 		return singleusetest.Subject{Store: newSingleUse(t, store)}

@@ -3,7 +3,6 @@ package valkey_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,19 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-const (
-	slowTimeout = 2 * time.Second
-	slowDelay   = 1200 * time.Millisecond // two calls in turn take longer than the timeout
-	// slowBound is much more than the timeout and a fifth of it, and less than the four calls in turn of
-	// two stores that are read before they count.
-	slowBound = 2 * slowTimeout
-)
-
-// slowStore is a server behind a proxy that is slow once delay is called.
-func newSlowStore(t *testing.T) (c *valkey.Client, delay func()) {
+// newSlowStore returns a client of a server behind a proxy that delays nothing yet. The connection is
+// made.
+func newSlowStore(t *testing.T, timeout time.Duration) (*valkey.Client, *instance.Delayer) {
 	t.Helper()
 	d, err := instance.NewDelayer(sharedServer(t))
 	if err != nil {
@@ -31,113 +24,131 @@ func newSlowStore(t *testing.T) (c *valkey.Client, delay func()) {
 	}
 	t.Cleanup(d.Close)
 	cfg := newConfig(d.Address)
-	cfg.Timeout, cfg.PoolSize = slowTimeout, 1 // the connection is made before the store is slow
-	c = open(t, cfg)
-	if err := c.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c, func() { d.SetDelay(slowDelay) }
+	cfg.Timeout, cfg.PoolSize = timeout, 1
+	c := open(t, cfg)
+	await.Until(t, "a connection", func() bool { return c.Ping(t.Context()) == nil })
+	return c, d
 }
 
-// within runs a call that must end before slowBound, and returns its error.
-func within(t *testing.T, what string, call func(context.Context) error) error {
-	t.Helper()
-	began := time.Now()
-	err := call(t.Context())
-	if took := time.Since(began); took > slowBound {
-		t.Errorf("%s: %v after %v, want at most %v", what, err, took, slowBound)
-	}
-	return err
-}
-
-// TestMergedHitsPassOnSlowStore requires that calls for one key do not fail because they wait for each
-// other, and that each has its own count.
+// TestMergedHitsPassOnSlowStore requires that calls for one key do not wait for each other's answers: the
+// store gets the hits of all while it answers none. Each has its own count.
 func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	t.Parallel()
-	c, delay := newSlowStore(t)
-	h := newMinuteHit(newKeys()("hot"))
+	c, d := newSlowStore(t, await.Timeout)
+	direct, h := open(t, newConfig(sharedServer(t))), newMinuteHit(newKeys()("hot"))
+	look := h
+	look.Addend = 0
 	if _, err := add(t, c, h); err != nil {
 		t.Fatal(err)
 	}
-	delay()
 	const callers = 50
-	counts := make([]uint64, callers)
-	var all sync.WaitGroup
-	for i := range callers {
-		all.Go(func() {
-			if err := c.Add(t.Context(), []counter.Hit{h}, counts[i:i+1]); err != nil {
+	_, release := d.Hold(h.Key)
+	defer release()
+	results := make(chan uint64, callers)
+	for range callers {
+		go func() {
+			after := make([]uint64, 1)
+			if err := c.Add(t.Context(), []counter.Hit{h}, after); err != nil {
 				t.Error(err)
 			}
-		})
+			results <- after[0]
+		}()
 	}
-	all.Wait()
+	await.Until(t, "the hits of all", func() bool {
+		counts, err := add(t, direct, look)
+		return err == nil && counts[0] == callers+1
+	})
+	release()
 	seen := map[uint64]bool{}
-	for _, n := range counts {
-		seen[n] = true
+	for range callers {
+		seen[await.Receive(t, "a count", results)] = true
 	}
 	if len(seen) != callers {
 		t.Errorf("%d different counts of %d hits", len(seen), callers)
 	}
 }
 
-// TestBothStoresAreAskedAtTheSameTime requires that hits of both stores are counted within the timeout, for
-// which one store after the other would take too long.
+// TestBothStoresAreAskedAtTheSameTime requires that both stores get their hits while neither answers.
 func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	pair, hits := newSlowPair(t)
+	pair, hits, delayers := newSlowPair(t, await.Timeout)
 	for name, call := range map[string]func(context.Context) error{
 		"Add":      func(ctx context.Context) error { return pair.Add(ctx, hits[:2], make([]uint64, 2)) },
 		"Admit":    func(ctx context.Context) error { return pair.Admit(ctx, hits, make([]counter.Admitted, 3)) },
 		"AdmitAll": func(ctx context.Context) error { return pair.AdmitAll(ctx, hits, make([]counter.Admitted, 3)) },
 	} {
-		if err := call(t.Context()); err != nil {
+		other, releaseOther := delayers[0].Hold(hits[0].Key)
+		second, releaseSecond := delayers[1].Hold(hits[1].Key)
+		defer releaseOther()
+		defer releaseSecond()
+		result := make(chan error, 1)
+		go func() { result <- call(t.Context()) }()
+		await.Closed(t, name+" on the other store", other)
+		await.Closed(t, name+" on the store of seconds", second)
+		releaseOther()
+		releaseSecond()
+		if err := await.Receive(t, name, result); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestStepsShareOneDeadline requires that calls which need several steps end in time: with two stores, and
-// with more hits than one script counts.
+// TestStepsShareOneDeadline requires that calls which need several steps have one timeout for all of them:
+// with two stores, and with more hits than one script counts. Two steps take longer than the timeout, one
+// does not.
 func TestStepsShareOneDeadline(t *testing.T) {
-	t.Parallel()
-	pair, hits := newSlowPair(t)
-	one, delay := newSlowStore(t)
-	key := newKeys()
-	many := make([]counter.Hit, 600)
-	for i := range many {
-		many[i] = newMinuteHit(key(fmt.Sprint(i)))
-	}
-	delay()
-	for name, call := range map[string]func(context.Context) error{
-		"two stores": func(ctx context.Context) error { return pair.AddUnlessOver(ctx, hits[:2], make([]uint64, 2)) },
-		"many hits":  func(ctx context.Context) error { return one.AddUnlessOver(ctx, many, make([]uint64, len(many))) },
-		"many of all algorithms": func(ctx context.Context) error {
-			return one.AdmitAll(ctx, many, make([]counter.Admitted, len(many)))
+	const timeout, delay = 300 * time.Millisecond, 200 * time.Millisecond
+	for name, newCall := range map[string]func(*testing.T) (call func(context.Context) error, delayers []*instance.Delayer){
+		"two stores": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
+			pair, hits, delayers := newSlowPair(t, timeout)
+			return func(ctx context.Context) error { return pair.AddUnlessOver(ctx, hits[:2], make([]uint64, 2)) }, delayers
+		},
+		"many hits": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
+			one, d := newSlowStore(t, timeout)
+			many := newManyHits()
+			return func(ctx context.Context) error { return one.AddUnlessOver(ctx, many, make([]uint64, len(many))) }, []*instance.Delayer{d}
+		},
+		"many of all algorithms": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
+			one, d := newSlowStore(t, timeout)
+			many := newManyHits()
+			return func(ctx context.Context) error { return one.AdmitAll(ctx, many, make([]counter.Admitted, len(many))) }, []*instance.Delayer{d}
 		},
 	} {
-		if err := within(t, name, call); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v, want fault.Unavailable", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call, delayers := newCall(t)
+			for _, d := range delayers {
+				d.SetDelay(delay)
+			}
+			if err := call(t.Context()); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%v, want fault.Unavailable", err)
+			}
+		})
 	}
 }
 
-// newSlowPair returns a pair of slow stores, and hits of both: fixed windows, then one of another
-// algorithm.
-func newSlowPair(t *testing.T) (*valkey.Pair, []counter.Hit) {
+// newManyHits returns more hits than one script counts.
+func newManyHits() []counter.Hit {
+	key, many := newKeys(), make([]counter.Hit, 600)
+	for i := range many {
+		many[i] = newMinuteHit(key(fmt.Sprint(i)))
+	}
+	return many
+}
+
+// newSlowPair returns a pair of stores, and hits: one of the other store, one of the store of seconds, and
+// one of another algorithm. The proxies are those of the other store and of the store of seconds.
+func newSlowPair(t *testing.T, timeout time.Duration) (*valkey.Pair, []counter.Hit, []*instance.Delayer) {
 	t.Helper()
-	second, delaySecond := newSlowStore(t)
-	other, delayOther := newSlowStore(t)
+	second, delaySecond := newSlowStore(t, timeout)
+	other, delayOther := newSlowStore(t, timeout)
 	key := newKeys()
 	hits := []counter.Hit{newMinuteHit(key("m")), newMinuteHit(key("s")), newMinuteHit(key("b"))}
 	hits[1].Window, hits[2].Algorithm, hits[2].Burst = time.Second, ratelimit.TokenBucket, 9
-	pair := valkey.NewPair(second, other, slowTimeout)
-	if err := pair.Admit(t.Context(), hits, make([]counter.Admitted, 3)); err != nil { // the scripts are known then
-		t.Fatal(err)
-	}
-	if err := pair.AdmitAll(t.Context(), hits, make([]counter.Admitted, 3)); err != nil {
-		t.Fatal(err)
-	}
-	delaySecond()
-	delayOther()
-	return pair, hits
+	pair := valkey.NewPair(second, other, timeout)
+	await.Until(t, "stores that know the scripts", func() bool {
+		return pair.Admit(t.Context(), hits, make([]counter.Admitted, 3)) == nil &&
+			pair.AdmitAll(t.Context(), hits, make([]counter.Admitted, 3)) == nil
+	})
+	return pair, hits, []*instance.Delayer{delayOther, delaySecond}
 }

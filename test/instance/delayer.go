@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -10,13 +11,22 @@ import (
 )
 
 // Delayer is a proxy in front of a server that delivers what the server sends with a delay, as a slow
-// network does: many responses may be on their way at the same time.
+// network does: many responses may be on their way at the same time. It can also keep it back.
 type Delayer struct {
 	Address string // host:port
 
 	listener net.Listener
 	target   string
 	delay    atomic.Int64
+	held     atomic.Pointer[hold]
+}
+
+// hold keeps back what the server sends until free is closed. asked is closed once a request contained
+// marker.
+type hold struct {
+	marker      []byte
+	ask         func()
+	asked, free chan struct{}
 }
 
 // NewDelayer returns a proxy that delays nothing until SetDelay is called.
@@ -32,6 +42,26 @@ func NewDelayer(target string) (*Delayer, error) {
 
 // SetDelay sets the delay of what the server sends from now on.
 func (d *Delayer) SetDelay(delay time.Duration) { d.delay.Store(int64(delay)) }
+
+// Hold keeps back what the server sends from now on, until release is called, which may be called again.
+// asked is closed as soon as a request contains marker.
+func (d *Delayer) Hold(marker string) (asked <-chan struct{}, release func()) {
+	h := &hold{marker: []byte(marker), asked: make(chan struct{}), free: make(chan struct{})}
+	h.ask = sync.OnceFunc(func() { close(h.asked) })
+	d.held.Store(h)
+	return h.asked, sync.OnceFunc(func() {
+		d.held.CompareAndSwap(h, nil)
+		close(h.free)
+	})
+}
+
+// noteRequest looks for the marker of the current hold in a piece of a request.
+func (d *Delayer) noteRequest(request []byte) bool {
+	if h := d.held.Load(); h != nil && bytes.Contains(request, h.marker) {
+		h.ask()
+	}
+	return true
+}
 
 // Close closes the listener; connections end with their clients.
 func (d *Delayer) Close() { _ = d.listener.Close() } // an error changes nothing
@@ -53,16 +83,17 @@ func (d *Delayer) acceptConnections() {
 		})
 		go func() {
 			defer end()
-			_, _ = io.Copy(server, client) // the error does not matter
+			_ = copyWhile(server, client, d.noteRequest) // the error does not matter
 		}()
 		go d.deliver(client, server, end)
 	}
 }
 
-// delayed is a piece of data, and when it is due.
+// delayed is a piece of data, when it is due, and what keeps it back.
 type delayed struct {
 	data []byte
 	due  time.Time
+	held *hold // or nil
 }
 
 // deliver reads from the server at once and writes to the client when the data is due.
@@ -72,6 +103,9 @@ func (d *Delayer) deliver(client io.Writer, server io.Reader, end func()) {
 		defer end()
 		for piece := range line {
 			time.Sleep(time.Until(piece.due))
+			if piece.held != nil {
+				<-piece.held.free
+			}
 			if _, err := client.Write(piece.data); err != nil {
 				break
 			}
@@ -92,6 +126,6 @@ type pieces struct {
 // Write implements io.Writer.
 func (p pieces) Write(data []byte) (int, error) {
 	due := time.Now().Add(time.Duration(p.of.delay.Load()))
-	p.line <- delayed{append([]byte(nil), data...), due}
+	p.line <- delayed{append([]byte(nil), data...), due, p.of.held.Load()}
 	return len(data), nil
 }

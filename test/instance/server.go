@@ -78,8 +78,20 @@ func (v *Valkey) Kill() {
 	v.cmd = nil
 }
 
-// Freeze suspends the server; its connections stay open.
-func (v *Valkey) Freeze() error { return v.cmd.Process.Signal(syscall.SIGSTOP) }
+// Freeze suspends the server, and returns when it has stopped; its connections stay open.
+func (v *Valkey) Freeze() error {
+	if err := v.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freeze valkey-server: %w", err)
+	}
+	var state syscall.WaitStatus
+	switch _, err := syscall.Wait4(v.cmd.Process.Pid, &state, syscall.WUNTRACED, nil); {
+	case err != nil:
+		return fmt.Errorf("wait for a frozen valkey-server: %w", err)
+	case !state.Stopped():
+		return errors.New("valkey-server ended instead of stopping")
+	}
+	return nil
+}
 
 // Thaw resumes a frozen server.
 func (v *Valkey) Thaw() error { return v.cmd.Process.Signal(syscall.SIGCONT) }
