@@ -8,6 +8,7 @@ import (
 // TestServerWithoutConnections takes all connections of PostgreSQL except those that the service has.
 // Callers wait for one of these, and get no error.
 func TestServerWithoutConnections(t *testing.T) {
+	t.Parallel()
 	p := startPostgres(t)
 	admin := p.Open()
 	_, err := admin.ExecContext(t.Context(), "ALTER SYSTEM SET max_connections = 12")

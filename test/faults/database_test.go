@@ -25,7 +25,7 @@ const (
 	poolSize = 4
 	// soon is the time within which all callers of a crowd must get a response. Each waits up to
 	// DATABASE_TIMEOUT, 3 s; in sequence they would take more than a minute.
-	soon = 20 * time.Second
+	soon = await.Timeout
 )
 
 // startPostgres starts a PostgreSQL server for the test.
@@ -34,7 +34,7 @@ func startPostgres(t *testing.T) *instance.Postgres {
 	if !instance.PostgresInstalled() {
 		t.Skip("PostgreSQL is not installed")
 	}
-	p, err := instance.NewPostgres()
+	p, err := instance.NewPostgres(built)
 	failOnError(t, err)
 	t.Cleanup(p.Remove)
 	failOnError(t, p.Start())
@@ -113,6 +113,7 @@ const consolePath = "/console/"
 // TestDatabaseAway makes PostgreSQL unavailable in different ways. All callers get an error with
 // Retry-After within a bound, and successful responses as soon as PostgreSQL is back.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
 	type server struct {
 		*instance.Postgres
 		wire *breakableProxy
@@ -123,13 +124,14 @@ func TestDatabaseAway(t *testing.T) {
 		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := startPostgres(t)
 			on := server{p, newBreakableProxy(t, p.Address)}
 			s := startOnPostgres(t, p, on.wire.address())
 			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
 			failOnError(t, c.away(on))
 			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
-			await.Within(t, patience, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			await.Until(t, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
 			doWithin(t, "one after the other", soon, func() {
 				for range crowd {
 					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
@@ -143,7 +145,7 @@ func TestDatabaseAway(t *testing.T) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
 			failOnError(t, c.back(on))
-			await.Within(t, patience, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
+			await.Until(t, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
 			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
 			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
 			for _, line := range []string{"the database does not answer", "the database answers again"} {
@@ -256,6 +258,7 @@ func (w *breakableProxy) copyData(from, to net.Conn, cuts int) {
 // TestSlowStatement blocks the readers of one table. They get 503, and the service does not treat
 // the database as unavailable.
 func TestSlowStatement(t *testing.T) {
+	t.Parallel()
 	p := startPostgres(t)
 	s := startOnPostgres(t, p, p.Address)
 	other := p.Open()
@@ -276,6 +279,7 @@ func TestSlowStatement(t *testing.T) {
 // TestConnectionsLost closes all connections repeatedly while readers continue. No reader gets an
 // error.
 func TestConnectionsLost(t *testing.T) {
+	t.Parallel()
 	p := startPostgres(t)
 	s := startOnPostgres(t, p, p.Address)
 	other := p.Open()

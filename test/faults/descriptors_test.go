@@ -30,6 +30,7 @@ descriptors:
 // connections are closed, every listener answers, and the changed rules come into force without
 // another change.
 func TestDescriptorsUsedUp(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "grpc.sock")
 	for name, listener := range map[string]struct {
 		environ []string
@@ -42,19 +43,20 @@ func TestDescriptorsUsedUp(t *testing.T) {
 		"socket":         {[]string{"GRPC_UDS=" + socket}, func(s *service) string { s.GRPC = "unix:" + socket; return s.GRPC }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startService(t, append(listener.environ, "ENVIRONMENT=embedded")...)
 			target := listener.address(s)
 			s.wantResponses(t)
 			s.useUpDescriptors()
 			free := s.openConnections(target)
 			s.writeRules("rules.yaml", fmt.Sprintf(changedRules, 77))
-			await.Within(t, patience, "rules that cannot be read", func() bool {
+			await.Until(t, "rules that cannot be read", func() bool {
 				return strings.Contains(s.Log(), "cannot be accepted") && strings.Contains(s.Log(), "cannot be read: too many open files")
 			})
 			free()
 			s.wantResponses(t)
 			client := newRateLimitClient(t, s) // one for all attempts: each client needs a descriptor of the service
-			await.Within(t, patience, "the changed rules", func() bool {
+			await.Until(t, "the changed rules", func() bool {
 				r, err := client.ShouldRateLimit(t.Context(), newRequest("few", name))
 				return err == nil && r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit() == 77
 			})
@@ -73,7 +75,7 @@ func TestDescriptorsUsedUp(t *testing.T) {
 func (s *service) wantResponses(t *testing.T) {
 	t.Helper()
 	for _, url := range []string{"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats"} {
-		await.Within(t, patience, url, func() bool {
+		await.Until(t, url, func() bool {
 			r, err := http.Get(url) //nolint:gosec // the instance's own
 			if err != nil {
 				return false
@@ -83,7 +85,7 @@ func (s *service) wantResponses(t *testing.T) {
 		})
 	}
 	client := newRateLimitClient(t, s)
-	await.Within(t, patience, "a gRPC answer", func() bool {
+	await.Until(t, "a gRPC answer", func() bool {
 		_, err := client.ShouldRateLimit(t.Context(), newRequest("steady", "descriptors"))
 		return err == nil
 	})

@@ -18,6 +18,7 @@ const watchful = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig
 // TestStopsWithoutAFailedCall stops one of two instances under load of clients that watch the
 // health of the servers. No call fails.
 func TestStopsWithoutAFailedCall(t *testing.T) {
+	t.Parallel()
 	v := startValkey(t)
 	going := startService(t, "KVSTORE_URL="+v.Address, "SHUTDOWN_DRAIN=1500ms")
 	staying := startService(t, "KVSTORE_URL="+v.Address)
@@ -25,7 +26,7 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 	servers.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: going.GRPC}, {Addr: staying.GRPC}}})
 	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
 	l := startLoad(t, conns, func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
-	await.Within(t, patience, "calls on both instances", func() bool {
+	await.Until(t, "calls on both instances", func() bool {
 		const calls = "ratelimit_server.ShouldRateLimit.total_requests"
 		return going.readStat(calls) > enough && staying.readStat(calls) > enough
 	})
@@ -41,13 +42,14 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 // TestStopsWithOneInstance checks that a client that ignores the drain gets responses until the
 // listeners close.
 func TestStopsWithOneInstance(t *testing.T) {
+	t.Parallel()
 	s := startService(t, "ENVIRONMENT=embedded", "SHUTDOWN_DRAIN=1s")
 	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
 	l.awaitOutcomes(enough, counted)
 	l.resetTally()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Stop() }()
-	await.Within(t, patience, "health reports the drain", func() bool {
+	await.Until(t, "health reports the drain", func() bool {
 		healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == 503
 	})

@@ -11,6 +11,7 @@ import (
 // TestFloodKeepsLimitsInForce fills the counters in the process many times over while limits are in
 // force. A caller over a limit must stay over it.
 func TestFloodKeepsLimitsInForce(t *testing.T) {
+	t.Parallel()
 	const limited, floods, each = 50, 8, 2000
 	s := startService(t, "ENVIRONMENT=embedded", "COUNTERS_IN_PROCESS_MAX=1000")
 	spend := func() (wrong int) {

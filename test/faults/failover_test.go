@@ -13,6 +13,7 @@ import (
 // next change brings the number of changes to what it was before the failover. Kept responses with
 // the lost server must not count as current again (contract R-20).
 func TestFailoverThatLosesChanges(t *testing.T) {
+	t.Parallel()
 	p := startPostgres(t)
 	standby, err := p.NewStandby()
 	failOnError(t, err)
@@ -21,7 +22,7 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 	address := p.URL(wire.address())
 	s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
 	importServers(t, address, 0, 5)
-	await.Within(t, patience, "the standby has the import", func() bool {
+	await.Until(t, "the standby has the import", func() bool {
 		db := standby.Open()
 		defer func() { _ = db.Close() }() // the connection was only used for the query
 		var n int
@@ -30,7 +31,7 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 
 	standby.Stop()
 	importServers(t, address, 30, 31)
-	await.Within(t, patience, "the change that will be lost", func() bool {
+	await.Until(t, "the change that will be lost", func() bool {
 		status, _ := s.read(serverPath(30, "latest"))
 		return status == http.StatusOK && strings.Contains(s.readBody(serversPath), "weather-30")
 	})
@@ -38,14 +39,14 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 	wire.setTarget(standby.Address)
 	failOnError(t, standby.Start())
 	failOnError(t, standby.Promote())
-	await.Within(t, patience, "the standby accepts changes", func() bool {
+	await.Until(t, "the standby accepts changes", func() bool {
 		db := standby.Open()
 		defer func() { _ = db.Close() }() // the connection was only used for the query
 		var follows bool
 		return db.QueryRowContext(t.Context(), "SELECT pg_is_in_recovery()").Scan(&follows) == nil && !follows
 	})
 	importServers(t, address, 31, 32)
-	await.Within(t, patience, "the change after the failover", func() bool {
+	await.Until(t, "the change after the failover", func() bool {
 		status, header := s.read(serverPath(31, "latest"))
 		return status == http.StatusOK && header.Get("Warning") == ""
 	})

@@ -149,7 +149,7 @@ func (l *load) presentTally() tally {
 func (l *load) awaitOutcomes(n int, outcomes ...string) {
 	l.t.Helper()
 	l.resetTally()
-	await.Within(l.t, patience, "answers that are only "+strings.Join(outcomes, " or "), func() bool {
+	await.Until(l.t, "answers that are only "+strings.Join(outcomes, " or "), func() bool {
 		now := l.presentTally()
 		if !now.hasOnly(outcomes...) {
 			l.resetTally()
@@ -162,7 +162,7 @@ func (l *load) awaitOutcomes(n int, outcomes ...string) {
 func (l *load) awaitCalls(n int) {
 	l.t.Helper()
 	before := l.presentTally().sumOutcomes()
-	await.Within(l.t, patience, "further calls", func() bool { return l.presentTally().sumOutcomes() >= before+n })
+	await.Until(l.t, "further calls", func() bool { return l.presentTally().sumOutcomes() >= before+n })
 }
 
 // dialService returns connections to an instance.

@@ -37,6 +37,7 @@ func logIn(s *service, email, password string) int {
 // stores the login, as often as the lockout threshold. The other instance must not count these
 // logins as failures.
 func TestKilledInTheMiddleOfALogin(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TEST_DATABASE_URL") == "" {
 		t.Skip("needs TEST_DATABASE_URL")
 	}
@@ -62,7 +63,7 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 		failOnError(t, err)
 		answered := make(chan int, 1)
 		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
-		await.Within(t, patience, "a login that waits for its account", func() bool {
+		await.Until(t, "a login that waits for its account", func() bool {
 			var waiting int
 			failOnError(t, db.QueryRowContext(t.Context(),
 				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))

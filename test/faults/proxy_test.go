@@ -14,6 +14,7 @@ import (
 // CLIENT, like Envoy's. The service counts calls from the start, and again after the server was
 // killed and started.
 func TestStoreBehindProxy(t *testing.T) {
+	t.Parallel()
 	for name, refusal := range map[string]string{
 		"unknown command":     "-ERR unknown command '%s'",
 		"unsupported command": "-ERR unsupported command '%s'",
@@ -21,11 +22,12 @@ func TestStoreBehindProxy(t *testing.T) {
 		"closed connection":   "",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := startValkey(t)
 			proxy, err := instance.NewRedisProxy(v.Address, refusal)
 			failOnError(t, err)
 			t.Cleanup(proxy.Close)
-			s := startService(t, "KVSTORE_URL="+proxy.Address)
+			s := startService(t, "KVSTORE_URL="+proxy.Address, impatient)
 			l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
 			outage := outage{service: s, load: l, store: v}
 			l.awaitOutcomes(enough, counted)

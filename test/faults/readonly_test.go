@@ -11,6 +11,7 @@ import (
 // TestStartOnReadOnlyDatabase starts a new instance, with a signing key of its own, on a standby. It
 // serves reads at once, and everything else as soon as the standby is promoted.
 func TestStartOnReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
 	p := startPostgres(t)
 	address := p.URL(p.Address)
 	failOnError(t, startService(t, "DATABASE_URL="+address).Stop()) // migrates
@@ -31,14 +32,14 @@ func TestStartOnReadOnlyDatabase(t *testing.T) {
 		t.Errorf("/ready: %d %s", status, body)
 	}
 	failOnError(t, standby.Promote())
-	await.Within(t, patience, "the instance is ready", func() bool {
+	await.Until(t, "the instance is ready", func() bool {
 		status, _ := getPage(t, "http://"+s.API+"/ready")
 		return status == http.StatusOK
 	})
 	s.wantAll("sign-ins", s.failLogins(1), http.StatusUnauthorized)
 	db := standby.Open()
 	defer func() { _ = db.Close() }() // the test is over
-	await.Within(t, patience, "the key is announced", func() bool {
+	await.Until(t, "the key is announced", func() bool {
 		var n int
 		return db.QueryRowContext(t.Context(), "SELECT count(*) FROM signing_keys").Scan(&n) == nil && n == 2
 	})

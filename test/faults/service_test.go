@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,19 +10,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 const (
-	// patience is how long a test waits for an event; it is not a limit on the speed.
-	patience = 60 * time.Second
-	// storeTimeout is chosen so that 120 % of it reaches a bound of the histogram of response
-	// times, atMost seconds.
-	storeTimeout = 834 * time.Millisecond
-	atMost       = "1"
+	// patient and impatient are for how long calls wait for the store: the first where none may fail,
+	// also on a machine that is busy, the second where many do.
+	patient   = "KVSTORE_TIMEOUT=15s"
+	impatient = "KVSTORE_TIMEOUT=2s"
 )
 
 const rules = `domain: faults
@@ -45,12 +43,20 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
+	defer func() { _ = os.RemoveAll(dir) }()     // a temporary folder; the system removes what is left
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the account of PostgreSQL enters it
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	built = dir
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil { // they wait most of their time
+		panic(err) // every test process has the flag
+	}
 	return m.Run()
 }
 
@@ -70,14 +76,14 @@ func startService(t *testing.T, environ ...string) *service {
 		t.Fatal(err)
 	}
 	s.writeRules("rules.yaml", rules)
-	own := append(instance.Loopback(dir), "ENVIRONMENT=production", "KVSTORE_TIMEOUT="+storeTimeout.String())
+	own := append(instance.Loopback(dir), "ENVIRONMENT=production", patient)
 	process, err := instance.Start(filepath.Join(built, "tollgate"), append(own, environ...), "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Instance = process
 	t.Cleanup(s.stop)
-	await.Within(t, patience, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
+	await.Until(t, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
 	return s
 }
 
@@ -146,18 +152,6 @@ func findNumber(t *testing.T, text, beginning string) uint64 {
 		}
 	}
 	return 0
-}
-
-// wantQuickCalls checks, by the service's own metrics, that no call took longer than 120 % of the
-// store's deadline.
-func (s *service) wantQuickCalls() {
-	s.t.Helper()
-	const name, label = "ratelimit_service_response_time_seconds", `{grpc_method="ShouldRateLimit"`
-	_, body := getPage(s.t, "http://"+s.Debug+"/metrics")
-	all, quick := findNumber(s.t, body, name+"_count"+label+"} "), findNumber(s.t, body, name+"_bucket"+label+`,le="`+atMost+`"} `)
-	if all == 0 || quick != all {
-		s.t.Errorf("%d of %d calls took longer than %s s", all-quick, all, atMost)
-	}
 }
 
 // newValkey returns a server that is not started yet. It skips the test if valkey-server is not

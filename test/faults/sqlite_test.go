@@ -32,6 +32,7 @@ func openFile(t *testing.T, dir string) *sql.DB {
 // TestFileLocked has another process hold the write lock. Writers get an error after a bound,
 // including those that wait in the queue, and reads continue.
 func TestFileLocked(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0", "REGISTRY_RATE_LIMIT=0")
 	s.wantAll("before", s.failLogins(4), http.StatusUnauthorized)
@@ -57,6 +58,7 @@ const (
 // that writes fail, a service that starts then can read too, and all works again when there is
 // space.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := mountSmallDisk(t)
 	environ := []string{"ENVIRONMENT=embedded", "DATA_DIR=" + dir}
 	s := startService(t, environ...)
@@ -73,11 +75,11 @@ func TestDiskFull(t *testing.T) {
 			return status == want
 		}
 	}
-	await.Within(t, patience, "ready", ready(http.StatusOK))
+	await.Until(t, "ready", ready(http.StatusOK))
 	filler := fillDisk(t, dir)
 
-	await.Within(t, patience, "/ready that says so", ready(http.StatusServiceUnavailable))
-	await.Within(t, patience, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
+	await.Until(t, "/ready that says so", ready(http.StatusServiceUnavailable))
+	await.Until(t, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
 	wantReads := func(what string) {
 		t.Helper()
 		s.wantAll(what, s.callInParallel(serversPath, 4), http.StatusOK)
@@ -94,7 +96,7 @@ func TestDiskFull(t *testing.T) {
 	wantReads("started on a full disk")
 
 	failOnError(t, os.Remove(filler))
-	await.Within(t, patience, "ready with room", ready(http.StatusOK))
+	await.Until(t, "ready with room", ready(http.StatusOK))
 	s.wantAll("writes with room", s.failLogins(4), http.StatusUnauthorized)
 	wantReads("with room")
 }

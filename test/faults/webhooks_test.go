@@ -61,6 +61,7 @@ func (r *eventReceiver) count() int {
 // TestEventsWhileTheDatabaseIsAway makes PostgreSQL unavailable while two instances deliver events.
 // When it is back, every event arrives (contract C-54).
 func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	const servers = 40
 	type server struct {
 		*instance.Postgres
@@ -72,6 +73,7 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := startPostgres(t)
 			on := server{p, newBreakableProxy(t, p.Address)}
 			address := p.URL(on.wire.address())
@@ -89,15 +91,15 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			importServers(t, address, 0, servers)
 			close(r.stored)
 			<-away
-			await.Within(t, patience, "an error in a log", func() bool {
+			await.Until(t, "an error in a log", func() bool {
 				return strings.Contains(one.Log()+other.Log(), "events could not be delivered")
 			})
 			if n := r.count(); n == servers {
 				t.Error("all events arrived before the database was away")
 			}
 			failOnError(t, c.back(on))
-			await.Within(t, patience, "all events", func() bool { return r.count() == servers })
-			await.Within(t, patience, "no event waits", func() bool {
+			await.Until(t, "all events", func() bool { return r.count() == servers })
+			await.Until(t, "no event waits", func() bool {
 				return one.readMetric("tollgate_webhook_events_pending") == 0 && other.readMetric("tollgate_webhook_events_pending") == 0
 			})
 			for n := range servers {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -85,16 +86,24 @@ type Instance struct {
 // Start runs a binary with the given environment and arguments, which must make it log JSON, and
 // waits until it logs that it is ready.
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
+	// A process that is killed leaves its temporary files, among them the sockets of its plugins, whose
+	// paths must be short.
+	temporary, err := os.MkdirTemp("", "i")
+	if err != nil {
+		return nil, fmt.Errorf("temporary folder of %s: %w", binary, err)
+	}
 	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
-	i.cmd.Env = environ
+	i.cmd.Env = append(slices.Clone(environ), "TMPDIR="+temporary)
 	i.cmd.Stderr = i.log
 	i.cmd.Stdout = i.output
+	endWithTest(i.cmd)
 	began := time.Now()
 	if err := i.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", binary, err)
+		return nil, errors.Join(fmt.Errorf("start %s: %w", binary, err), os.Remove(temporary))
 	}
 	go func() {
 		i.result = i.cmd.Wait()
+		_ = os.RemoveAll(temporary) // a plugin of a process that was killed may be about to end
 		close(i.ended)
 	}()
 	select {

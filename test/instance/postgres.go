@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,32 +47,49 @@ func postgresFolder() string {
 // PostgresInstalled reports whether PostgreSQL is installed.
 func PostgresInstalled() bool { return postgresFolder() != "" }
 
-// NewPostgres creates a server with an empty cluster. The server is not started yet. Remove deletes
-// its files.
-func NewPostgres() (*Postgres, error) {
-	dir, err := os.MkdirTemp("", "tollgate-postgres-")
+// NewPostgres creates a server with an empty cluster. The server is not started yet. Its files are in
+// a folder for the servers of one process, which the account of PostgreSQL must be able to enter, and
+// which the caller removes.
+func NewPostgres(folder string) (*Postgres, error) {
+	dir, err := os.MkdirTemp(folder, "postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("folder of PostgreSQL: %w", err)
 	}
 	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", FreePort()), dir: dir, bin: postgresFolder()}
 	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
 		if err := p.runAs("postgres"); err != nil {
-			p.Remove()
 			return nil, err
 		}
 	}
-	out, err := p.newCommand("initdb", "-D", dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
-	if err != nil {
-		p.Remove()
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	return p, p.copyCluster(filepath.Join(folder, "cluster"))
+}
+
+// making is locked while a process makes the cluster that its servers begin with.
+var making sync.Mutex
+
+// copyCluster copies an empty cluster, which is much faster than initdb. The first call makes it.
+func (p *Postgres) copyCluster(template string) error {
+	making.Lock()
+	defer making.Unlock()
+	commands := []*exec.Cmd{exec.Command("cp", "-a", template, p.dir+"/data")}
+	if _, err := os.Stat(template); err != nil {
+		commands = []*exec.Cmd{
+			p.newCommand("initdb", "-D", p.dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
+			exec.Command("cp", "-a", p.dir+"/data", template),
+		}
 	}
-	return p, nil
+	for _, cmd := range commands {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", cmd.Path, err, out)
+		}
+	}
+	return nil
 }
 
 // NewStandby creates a server that follows the changes of p, and starts it. p is stopped while its
-// files are copied. Until Promote the standby can only be read. Remove deletes its files.
+// files are copied. Until Promote the standby can only be read.
 func (p *Postgres) NewStandby() (*Postgres, error) {
-	dir, err := os.MkdirTemp("", "tollgate-postgres-")
+	dir, err := os.MkdirTemp(filepath.Dir(p.dir), "postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("folder of PostgreSQL: %w", err)
 	}
@@ -130,6 +148,7 @@ func (p *Postgres) newCommand(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(p.bin, program), args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
+	endWithTest(cmd)
 	return cmd
 }
 

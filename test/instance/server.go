@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,16 +39,27 @@ func ValkeyInstalled() bool {
 	return err == nil
 }
 
-// FreePort returns a free loopback port. It is below the ports that the kernel assigns to clients,
-// so that no client takes it while the server is down.
+// reserved holds the sockets that reserve the ports of FreePort, by port.
+var reserved sync.Map
+
+// FreePort returns a free loopback port, which no other call returns until the process ends, also in
+// other processes: the same port of UDP, which nothing else uses, reserves it. It is below the ports
+// that the kernel assigns to clients, so that no client takes it while the server is down.
 func FreePort() string {
 	for {
 		port := strconv.Itoa(10000 + rand.IntN(20000)) //nolint:gosec // any port will do
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		address := net.JoinHostPort("127.0.0.1", port)
+		reservation, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			_ = reservation.Close() // another program has the port
+			continue
+		}
 		if err := l.Close(); err == nil {
+			reserved.Store(port, reservation)
 			return port
 		}
 	}
@@ -56,6 +68,7 @@ func FreePort() string {
 // Start starts the server and waits until it responds.
 func (v *Valkey) Start() error {
 	v.cmd = exec.Command("valkey-server", v.Args...)
+	endWithTest(v.cmd)
 	if err := v.cmd.Start(); err != nil {
 		return fmt.Errorf("start valkey-server: %w", err)
 	}
@@ -157,6 +170,7 @@ func Loopback(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + dir,
+		"TMPDIR=" + os.TempDir(),
 		"DATA_DIR=" + dir + "/data",
 		"RUNTIME_ROOT=" + dir + "/runtime",
 		"RUNTIME_WATCH_ROOT=false",

@@ -1,0 +1,15 @@
+package instance
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endWithTest makes the system kill a process when the process of the test ends, also one that was
+// killed or took too long. Call it after the other attributes of the process are set.
+func endWithTest(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
