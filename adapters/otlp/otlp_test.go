@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/sirupsen/logrus/hooks/test"
@@ -17,6 +16,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 func enabledConfig(endpoint string) otlp.Config {
@@ -166,42 +167,32 @@ func TestSamplingRate(t *testing.T) {
 // TestUnreachableCollector checks that calls do not wait when the queue is full because the
 // collector does not answer, and that the cleanup of Open returns in time.
 func TestUnreachableCollector(t *testing.T) {
+	t.Parallel()
+	ends := map[string]chan struct{}{} // of the cleanups, all at the same time
 	for _, protocol := range []string{"http", "grpc"} {
-		for name, endpoint := range map[string]string{"connections are refused": refusingURL(t), "requests are not answered": silentURL(t)} {
-			t.Run(protocol+", "+name, func(t *testing.T) {
-				t.Parallel()
-				c := enabledConfig(endpoint)
-				c.Protocol = protocol
-				tracing, cleanup, _ := openTracing(t, c)
-				for range 10_000 {
-					_, span := tracing.Tracer.Start(t.Context(), "work")
-					span.End()
-				}
-				ended := make(chan struct{})
-				go func() {
-					cleanup()
-					close(ended)
-				}()
-				select {
-				case <-ended:
-				case <-time.After(30 * time.Second):
-					t.Fatal("the cleanup did not return within 30 seconds")
-				}
-			})
+		for name, endpoint := range map[string]string{"connections are refused": refusingURL(), "requests are not answered": silentURL(t)} {
+			c := enabledConfig(endpoint)
+			c.Protocol = protocol
+			tracing, cleanup, _ := openTracing(t, c)
+			for range 10_000 {
+				_, span := tracing.Tracer.Start(t.Context(), "work")
+				span.End()
+			}
+			ended := make(chan struct{})
+			go func() {
+				cleanup()
+				close(ended)
+			}()
+			ends[protocol+", "+name] = ended
 		}
+	}
+	for name, ended := range ends {
+		t.Run(name, func(t *testing.T) { await.Closed(t, "the end of the cleanup", ended) })
 	}
 }
 
 // refusingURL returns the URL of a port without a listener.
-func refusingURL(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close() // the test needs only its port
-	return "http://" + l.Addr().String()
-}
+func refusingURL() string { return "http://127.0.0.1:" + instance.FreePort() }
 
 // silentURL returns the URL of a listener that accepts connections and never answers.
 func silentURL(t *testing.T) string {

@@ -135,9 +135,6 @@ func openTestPlugin(t *testing.T, mode, name string, change func(*pluginhost.Con
 	return openHost(t, cfg, discardLog())
 }
 
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
-
 func unchangedConfig(*pluginhost.Config) {}
 
 // hasEnded reports whether the process has ended, reaped or not.

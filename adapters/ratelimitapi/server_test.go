@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // blockingDecider is a decider whose calls wait until release is closed.
@@ -146,13 +147,8 @@ func TestShutdownClosesIncompletePreface(t *testing.T) {
 	cancel()
 	done := make(chan error, 1)
 	go func() { done <- b.server.Shutdown(ctx) }()
-	select {
-	case err := <-done:
-		if err == nil {
-			t.Error("Shutdown returned no error although it closed an open connection")
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("Shutdown waits for the rest of the preface")
+	if await.Receive(t, "the end of Shutdown, not the rest of the preface", done) == nil {
+		t.Error("Shutdown returned no error although it closed an open connection")
 	}
 }
 

@@ -220,11 +220,7 @@ func TestBudget(t *testing.T) {
 		c := s.connect(t)
 		c.send(t, withLength("/wait?"+name, body))
 		waiting = append(waiting, c)
-		select {
-		case <-s.arrived:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("%s: the body does not arrive", name)
-		}
+		await.Receive(t, name+": the body", s.arrived)
 	}
 	answers := func(path, body string) (status int) {
 		c := s.connect(t)

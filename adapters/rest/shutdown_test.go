@@ -2,53 +2,65 @@ package rest_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // slowPart is a part whose handler waits until leave is closed.
 type slowPart struct {
 	part
 	entered, leave chan struct{}
+	left           *atomic.Bool
 }
 
 func (s slowPart) Mount(r fiber.Router) {
 	r.Get(s.prefix+"/wait", func(c *fiber.Ctx) error {
 		close(s.entered)
 		<-s.leave
+		s.left.Store(true)
 		return c.SendString("done")
 	})
 }
 
 func TestShutdownWaitsForCalls(t *testing.T) {
-	waiting := slowPart{part{"/slow", throttle.APIAddress}, make(chan struct{}), make(chan struct{})}
+	waiting := slowPart{part{"/slow", throttle.APIAddress}, make(chan struct{}), make(chan struct{}), new(atomic.Bool)}
 	s := serve(t, config(), nil, waiting)
 	responses := make(chan response, 1)
 	go func() { responses <- s.call(t, http.MethodGet, "/slow/wait", nil) }()
-	<-waiting.entered
+	await.Closed(t, "the request", waiting.entered)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- s.server.Shutdown(ctx) }()
-	select {
-	case err := <-ended:
-		t.Fatalf("Shutdown did not wait for the request in flight: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
+	go func() {
+		err := s.server.Shutdown(ctx)
+		if !waiting.left.Load() {
+			err = errors.Join(err, errors.New("it did not wait for the request in flight"))
+		}
+		ended <- err
+	}()
+	await.Until(t, "the end of the listener", func() bool {
+		c, err := net.Dial("tcp", s.address)
+		if err == nil {
+			_ = c.Close() // the listener is still there
+		}
+		return err != nil
+	})
 	close(waiting.leave)
-	if a := <-responses; a.status != 200 || a.body != "done" {
+	if a := await.Receive(t, "the response", responses); a.status != 200 || a.body != "done" {
 		t.Errorf("the request in flight: %d %s", a.status, a.body)
 	}
-	if err := <-ended; err != nil {
+	if err := await.Receive(t, "the end of Shutdown", ended); err != nil {
 		t.Error(err)
 	}
 }

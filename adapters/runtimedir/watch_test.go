@@ -2,18 +2,19 @@ package runtimedir
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // discardLog returns a log that is discarded.
@@ -57,17 +58,8 @@ func startWatchWithLog(t *testing.T, c Config, log *logrus.Entry) <-chan []strin
 // waitForLoad waits for a load with exactly these domains. Other loads may precede it.
 func waitForLoad(t *testing.T, loads <-chan []string, want ...string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	var got []string
-	for {
-		select {
-		case got = <-loads:
-			if slices.Equal(got, want) {
-				return
-			}
-		case <-deadline:
-			t.Fatalf("the last load has domains %q, want %q", got, want)
-		}
+	for got := await.Receive(t, "a load", loads); !slices.Equal(got, want); {
+		got = await.Receive(t, fmt.Sprintf("a load with the domains %q after one with %q", want, got), loads)
 	}
 }
 
@@ -178,13 +170,11 @@ func TestMissingDirectoryIsLoggedOnce(t *testing.T) {
 // waitForWarnings waits for a number of warnings that the directory does not exist.
 func waitForWarnings(t *testing.T, hook *logtest.Hook, want int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for got := 0; ; time.Sleep(10 * time.Millisecond) {
-		if got = len(hook.AllEntries()); got == want {
-			return
-		}
-		if got > want || time.Now().After(deadline) {
+	await.Until(t, fmt.Sprintf("%d warnings", want), func() bool {
+		got := len(hook.AllEntries())
+		if got > want {
 			t.Fatalf("logged %d times, want %d", got, want)
 		}
-	}
+		return got == want
+	})
 }

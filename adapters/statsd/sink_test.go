@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // maxPacket is the maximum size of a packet in bytes.
@@ -94,16 +95,11 @@ func (d *daemon) daemonConfig() statsd.Config {
 // nextLines returns the lines of the next packet.
 func (d *daemon) nextLines(t *testing.T) []string {
 	t.Helper()
-	select {
-	case packet := <-d.got:
-		if len(packet) > maxPacket {
-			t.Errorf("a packet has %d bytes, want at most %d", len(packet), maxPacket)
-		}
-		return strings.Split(packet, "\n")
-	case <-time.After(20 * time.Second):
-		t.Fatal("the daemon received no packet within 20 seconds")
-		return nil
+	packet := await.Receive(t, "a packet", d.got)
+	if len(packet) > maxPacket {
+		t.Errorf("a packet has %d bytes, want at most %d", len(packet), maxPacket)
 	}
+	return strings.Split(packet, "\n")
 }
 
 // awaitSum reads packets until the counters whose names begin with prefix add up to want.
@@ -372,7 +368,7 @@ func TestDaemonStartsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(await.Timeout)); err != nil {
 		t.Fatal(err)
 	}
 	counts.series[0].Hits.Refused.Add(1)

@@ -21,6 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // testSeries are statistics whose series the test sets.
@@ -90,13 +92,7 @@ func newDaemon(t *testing.T, address string) *daemon {
 // nextConnection returns the next connection.
 func (d *daemon) nextConnection(t *testing.T) *net.TCPConn {
 	t.Helper()
-	select {
-	case conn := <-d.connections:
-		return conn
-	case <-time.After(20 * time.Second):
-		t.Fatal("the sink did not connect within 20 seconds")
-		return nil
-	}
+	return await.Receive(t, "a connection of the sink", d.connections)
 }
 
 // readCounts adds up the counters of whole lines until the connection ends.
@@ -123,20 +119,14 @@ func (d *daemon) readCounts(conn net.Conn) {
 // awaitCounts waits until the daemon has received exactly the wanted counts.
 func (d *daemon) awaitCounts(t *testing.T, want map[string]int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	await.Until(t, "the wanted counts", func() bool {
 		d.mutex.Lock()
-		got, wrong := maps.Clone(d.got), slices.Clone(d.wrong)
-		d.mutex.Unlock()
-		if len(wrong) > 0 {
-			t.Fatalf("the daemon received the malformed line %q", wrong[0])
+		defer d.mutex.Unlock()
+		if len(d.wrong) > 0 {
+			t.Fatalf("the daemon received the malformed line %q", d.wrong[0])
 		}
-		if maps.Equal(got, want) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the daemon did not receive the wanted counts within 20 seconds: it has %d names, want %d", len(got), len(want))
-		}
-	}
+		return maps.Equal(d.got, want)
+	})
 }
 
 // openTCPSink returns a sink to an address, its stream and the lines that it logs.
@@ -180,23 +170,24 @@ func TestTCPFlushes(t *testing.T) {
 // does not try to connect at every flush, and that the log has one line when sending begins to fail
 // and one when it works.
 func TestTCPDaemonStartsLater(t *testing.T) {
-	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
-	if err := d.Close(); err != nil {
+	c, port := newTestSeries("a"), instance.FreePort()
+	address, err := net.ResolveTCPAddr("tcp", "127.0.0.1:"+port)
+	if err != nil {
 		t.Fatal(err)
 	}
-	s, to, logged := openTCPSink(t, c, d.Addr())
+	s, to, logged := openTCPSink(t, c, address)
+	began := time.Now()
 	for range 50 {
 		c.hit(1)
 		s.logFailure(s.sendAll(t.Context()))
+		if to.wait != firstRetry || to.retry.Before(began.Add(firstRetry*3/4)) {
+			t.Fatalf("the wait before the next attempt is %v, until %v after the first", to.wait, to.retry.Sub(began))
+		}
+		to.retry = began.Add(time.Hour)
 	}
-	if to.wait != firstRetry {
-		t.Errorf("the wait before the next attempt is %v after 50 flushes, want %v", to.wait, firstRetry)
-	}
-	later := newDaemon(t, d.Addr().String())
-	for s.failing {
-		s.logFailure(s.sendAll(t.Context()))
-		time.Sleep(time.Millisecond)
-	}
+	later := newDaemon(t, address.String())
+	to.retry = time.Now()
+	s.logFailure(s.sendAll(t.Context()))
 	go later.readCounts(later.nextConnection(t))
 	later.awaitCounts(t, c.wantedCounts(50))
 	if n := len(logged.AllEntries()); n != 2 {
@@ -218,13 +209,14 @@ func TestTCPDaemonRestarts(t *testing.T) {
 		go d.readCounts(conn)
 		d.awaitCounts(t, c.wantedCounts(round))
 		_ = conn.Close()
-		<-to.ended
+		await.Closed(t, "the end of the connection", to.ended)
 	}
 }
 
 // TestTCPDaemonHangs checks that a flush ends with a timeout if the daemon does not read, and that
 // the sink keeps only a few lines in memory. A daemon that reads again receives all counts once.
 func TestTCPDaemonHangs(t *testing.T) {
+	t.Parallel()
 	paths := make([]string, 40_000)
 	for i := range paths {
 		paths[i] = fmt.Sprintf("%05d_%s", i, strings.Repeat("x", 300))
@@ -244,9 +236,7 @@ func TestTCPDaemonHangs(t *testing.T) {
 		c.hit(1)
 	}
 	go d.readCounts(d.nextConnection(t))
-	for s.sendAll(t.Context()) != nil {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "a flush without an error", func() bool { return s.sendAll(t.Context()) == nil })
 	d.awaitCounts(t, c.wantedCounts(3))
 	if len(d.connections) > 0 {
 		t.Error("the sink opened a second connection to a slow daemon")
@@ -256,20 +246,14 @@ func TestTCPDaemonHangs(t *testing.T) {
 // TestTCPDaemonHangsTooLong checks that the sink closes the connection of a daemon that has not
 // read for a long time, and sends the interrupted line again, as a whole, over a new connection.
 func TestTCPDaemonHangsTooLong(t *testing.T) {
+	t.Parallel()
 	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
 	s, to, _ := openTCPSink(t, c, d.Addr())
 	if err := s.sendAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	first := d.nextConnection(t)
-	filler := strings.Repeat("x", maxPending-2) + "\n"
-	for {
-		to.pending = append(to.pending[:0], filler...)
-		to.written = 0
-		if to.writeUnsent() != nil && to.written == 0 && len(to.pending) == len(filler) {
-			break // the buffers of the connection are full
-		}
-	}
+	fillBuffers(t, to.conn.(*net.TCPConn), first)
 	to.pending, to.written = append(to.pending[:0], "cut:1|c\nnext:2|c\n"...), 3
 	to.taken = time.Now().Add(-hungAfter - time.Second)
 	if to.writeUnsent() == nil || to.conn != nil {
@@ -286,6 +270,19 @@ func TestTCPDaemonHangsTooLong(t *testing.T) {
 	d.awaitCounts(t, want)
 }
 
+// fillBuffers writes to a connection until no more fits into its buffers, and into those of its other end,
+// which reads nothing. They no longer grow.
+func fillBuffers(t *testing.T, conn, other *net.TCPConn) {
+	t.Helper()
+	if err := errors.Join(conn.SetWriteBuffer(1<<14), other.SetReadBuffer(1<<14)); err != nil {
+		t.Fatal(err)
+	}
+	for n, filler := 1, make([]byte, 1<<14); n > 0; {
+		_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // the write fails without it too
+		n, _ = conn.Write(filler)                                         // the deadline
+	}
+}
+
 // TestTCPEndsInTime checks that a sink that is stopped sends the last counts and then ends.
 func TestTCPEndsInTime(t *testing.T) {
 	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
@@ -298,12 +295,7 @@ func TestTCPEndsInTime(t *testing.T) {
 	cancel()
 	go d.readCounts(d.nextConnection(t))
 	d.awaitCounts(t, c.wantedCounts(5))
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the sink did not end within 20 seconds")
+	if err := await.Receive(t, "the end of the sink", ended); err != nil {
+		t.Error(err)
 	}
 }

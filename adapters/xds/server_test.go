@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	discoverypb "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -17,6 +17,9 @@ import (
 	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // manager is a management server. It uses the implementation of go-control-plane and real gRPC.
@@ -30,13 +33,12 @@ type manager struct {
 	mu       sync.Mutex
 	headers  []metadata.MD // of each stream
 	requests []*discoverypb.DiscoveryRequest
-	changed  chan struct{} // closed and replaced at each request
 }
 
 func newManager(t *testing.T, options ...grpc.ServerOption) *manager {
 	t.Helper()
-	m := &manager{t: t, cache: cache.NewSnapshotCache(false, cache.IDHash{}, nil), changed: make(chan struct{})}
-	m.start("127.0.0.1:0", options...)
+	m := &manager{t: t, cache: cache.NewSnapshotCache(false, cache.IDHash{}, nil)}
+	m.start("127.0.0.1:"+instance.FreePort(), options...) // no client takes the port while the server is stopped
 	return m
 }
 
@@ -74,8 +76,6 @@ func (m *manager) requestReceived(_ int64, r *discoverypb.DiscoveryRequest) erro
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests = append(m.requests, r)
-	close(m.changed)
-	m.changed = make(chan struct{})
 	return nil
 }
 
@@ -104,22 +104,18 @@ func (m *manager) waitForRequest(what string, wanted func(*discoverypb.Discovery
 // waitForRequestAfter is waitForRequest without the first count requests.
 func (m *manager) waitForRequestAfter(count int, what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	m.t.Helper()
-	deadline := time.After(30 * time.Second)
-	for {
+	var found *discoverypb.DiscoveryRequest
+	await.Until(m.t, what, func() bool {
 		m.mu.Lock()
-		requests, changed := m.requests[min(count, len(m.requests)):], m.changed
-		m.mu.Unlock()
-		for _, r := range requests {
-			if wanted(r) {
-				return r
-			}
+		defer m.mu.Unlock()
+		requests := m.requests[min(count, len(m.requests)):]
+		i := slices.IndexFunc(requests, wanted)
+		if i >= 0 {
+			found = requests[i]
 		}
-		select {
-		case <-changed:
-		case <-deadline:
-			m.t.Fatalf("the server received no %s, only %v", what, requests)
-		}
-	}
+		return i >= 0
+	})
+	return found
 }
 
 // requestCount returns how many requests were received.

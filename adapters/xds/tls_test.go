@@ -5,13 +5,13 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -40,13 +40,9 @@ func followRefused(t *testing.T, m *manager, c Config) *reload.Rules {
 	}
 	t.Cleanup(cleanup)
 	rules := followSource(t, s)
-	select {
-	case line := <-lines:
-		if !strings.Contains(line, "cannot be reached") && !strings.Contains(line, "ended") {
-			t.Fatalf("the log line is %q", line)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("no log line about a server that cannot be reached")
+	line := await.Receive(t, "a log line about a server that cannot be reached", lines)
+	if !strings.Contains(line, "cannot be reached") && !strings.Contains(line, "ended") {
+		t.Fatalf("the log line is %q", line)
 	}
 	if m.requestCount() > 0 {
 		t.Fatal("the server received a request")

@@ -104,6 +104,8 @@ func TestRings(t *testing.T) {
 		{"port on a port", "ports/counter", ours + "ports/clock", "a port may not import a port"},
 		{"suite on its port", "ports/counter/countertest", ours + "ports/counter", ""},
 		{"suite on how tests wait", "ports/counter/countertest", ours + "test/await", ""},
+		{"tests of an adapter on how tests wait", "adapters/otlp/otlptest", ours + "test/await", ""},
+		{"adapter on how tests wait", "adapters/otlp", ours + "test/await", "a driven adapter may not import a waiting test"},
 		{"suite on a spanning test", "ports/counter/countertest", ours + "test/instance", "a contract suite may not import a spanning test"},
 		{"suite on an adapter", "ports/counter/countertest", ours + "adapters/memory", "a contract suite may not import a driven adapter"},
 

@@ -25,7 +25,7 @@ const (
 	wiring       ring = "wiring"          // connects the parts
 	command      ring = "command"         // main packages
 	spanning     ring = "spanning test"   // tests of more than one package
-	waiting      ring = "waiting test"    // how tests wait, for contract suites too
+	waiting      ring = "waiting test"    // how tests wait, for all packages that are for tests alone
 	example      ring = "example"         // programs in the documentation; they import other modules only
 	unknownRing  ring = "no ring"         // a folder that the table does not list
 )
@@ -37,7 +37,7 @@ var mayImport = map[ring][]ring{
 	model:        {kernel, model},
 	useCase:      {kernel, model, useCase, port},
 	port:         {kernel, model},
-	contract:     {kernel, model, port, contract, waiting},
+	contract:     {kernel, model, port, contract},
 	driving:      {kernel, model, port, useCase, protocol, driving, part},
 	part:         {kernel, part},
 	driven:       {kernel, model, port, protocol, driven, part},
@@ -48,7 +48,7 @@ var mayImport = map[ring][]ring{
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning, waiting,
+		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // failingListener returns errors before it accepts connections.
@@ -96,13 +97,8 @@ func TestAcceptEnds(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, net.ErrClosed) {
-			t.Errorf("closed listener: %v", err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("Accept of a closed listener does not return")
+	if err := await.Receive(t, "the end of Accept", done); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("closed listener: %v", err)
 	}
 	for _, permanent := range []error{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK} {
 		l := httpconn.NewListener(&failingListener{newListener(t), []error{permanent}}, httpconn.ListenerOptions{Name: "test"})

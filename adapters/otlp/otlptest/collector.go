@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -20,10 +20,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
-)
 
-// awaitTimeout is how long Await waits for a span.
-const awaitTimeout = 30 * time.Second
+	"github.com/tollgate-dev/tollgate/test/await"
+)
 
 // Span is a received span.
 type Span struct {
@@ -42,13 +41,12 @@ type Collector struct {
 
 	mu    sync.Mutex
 	spans []Span
-	more  chan struct{} // closed and replaced when spans arrive
 }
 
 // Start starts a collector that runs until the test ends.
 func Start(t testing.TB) *Collector {
 	t.Helper()
-	c := &Collector{more: make(chan struct{})}
+	c := &Collector{}
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -81,25 +79,23 @@ func (c *Collector) Spans() []Span {
 // Await returns the first span that matches. It fails the test if none arrives.
 func (c *Collector) Await(t testing.TB, matches func(Span) bool) Span {
 	t.Helper()
-	deadline := time.After(awaitTimeout)
-	for {
-		c.mu.Lock()
-		spans, more := c.spans, c.more
-		c.mu.Unlock()
-		for _, s := range spans {
-			if matches(s) {
-				return s
-			}
-		}
-		select {
-		case <-more:
-		case <-deadline:
-			for _, s := range spans {
+	defer func() {
+		for _, s := range c.Spans() {
+			if t.Failed() {
 				t.Logf("arrived: %s %v", s.GetName(), s.Attributes)
 			}
-			t.Fatal("no such span arrived")
 		}
-	}
+	}()
+	var found Span
+	await.Until(t, "a span", func() bool {
+		spans := c.Spans()
+		i := slices.IndexFunc(spans, matches)
+		if i >= 0 {
+			found = spans[i]
+		}
+		return i >= 0
+	})
+	return found
 }
 
 // Named matches spans by name.
@@ -144,8 +140,6 @@ func (c *Collector) take(r *collectorpb.ExportTraceServiceRequest, headers map[s
 			}
 		}
 	}
-	close(c.more)
-	c.more = make(chan struct{})
 }
 
 func plain(list []*commonpb.KeyValue) map[string]string {

@@ -2,11 +2,13 @@ package readcache_test
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
@@ -249,62 +251,70 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestUsualAnswersAreRenewed changes the registry and reads nothing.
 func TestUsualAnswersAreRenewed(t *testing.T) {
-	s, c := start(t, usual, newClock())
-	text(t, c, "usual")
-	text(t, c, "a")
-	s.change(true)
-	await.Until(t, "the answer is made again", func() bool { return s.countReads("usual") == 2 })
-	if n := s.countReads("a"); n != 1 {
-		t.Errorf("an answer that is not usual was made %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, c := start(t, usual, newClock())
+		text(t, c, "usual")
+		text(t, c, "a")
+		s.change(true)
+		await.Until(t, "the answer is made again", func() bool { return s.countReads("usual") == 2 })
+		if n := s.countReads("a"); n != 1 {
+			t.Errorf("an answer that is not usual was made %d times", n)
+		}
+	})
 }
 
 // TestPanicWhileRenewing checks that a panic does not end the renewal of answers.
 func TestPanicWhileRenewing(t *testing.T) {
-	s, c := start(t, usual, newClock())
-	text(t, c, "usual")
-	s.set(func(s *store) { s.during = func() { panic("while renewing") } })
-	s.change(true)
-	await.Until(t, "two renewals that fail", func() bool { return s.countReads("usual") >= 3 })
-	s.set(func(s *store) { s.during = nil })
-	if got := text(t, c, "usual"); got != `"usual" 1` {
-		t.Errorf("afterwards: %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, c := start(t, usual, newClock())
+		text(t, c, "usual")
+		s.set(func(s *store) { s.during = func() { panic("while renewing") } })
+		s.change(true)
+		await.Until(t, "two renewals that fail", func() bool { return s.countReads("usual") >= 3 })
+		s.set(func(s *store) { s.during = nil })
+		if got := text(t, c, "usual"); got != `"usual" 1` {
+			t.Errorf("afterwards: %s", got)
+		}
+	})
 }
 
 // TestTheEndOfAnOutageIsNoticed reads nothing after the database is back.
 func TestTheEndOfAnOutageIsNoticed(t *testing.T) {
-	at := newClock()
-	s, c := start(t, usual, at)
-	text(t, c, "a")
-	s.set(func(s *store) { s.failure = errAway })
-	at.Advance(time.Second)
-	stale(t, c, "a")
-	s.set(func(s *store) { s.failure = nil })
-	at.Advance(time.Second)
-	await.Until(t, "it is not stale", func() bool { return !c.IsStale() })
+	synctest.Test(t, func(t *testing.T) {
+		at := newClock()
+		s, c := start(t, usual, at)
+		text(t, c, "a")
+		s.set(func(s *store) { s.failure = errAway })
+		at.Advance(time.Second)
+		stale(t, c, "a")
+		s.set(func(s *store) { s.failure = nil })
+		at.Advance(time.Second)
+		await.Until(t, "it is not stale", func() bool { return !c.IsStale() })
+	})
 }
 
 // TestUnreadAnswersAreNotRenewed lets more time pass than an answer is renewed for.
 func TestUnreadAnswersAreNotRenewed(t *testing.T) {
-	at := newClock()
-	s, c := start(t, usual, at)
-	text(t, c, "usual")
-	at.Advance(11 * time.Minute)
-	s.change(true)
-	checks := func() (n int) {
-		s.set(func(s *store) { n = s.checks })
-		return n
-	}
-	before := checks()
-	await.Until(t, "a round of renewal", func() bool { return checks() > before })
-	text(t, c, "usual2") // another round
-	before = checks()
-	at.Advance(time.Second)
-	await.Until(t, "a round of renewal", func() bool { return checks() > before })
-	if n := s.countReads("usual"); n != 1 {
-		t.Errorf("the answer was made %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		at := newClock()
+		s, c := start(t, usual, at)
+		text(t, c, "usual")
+		at.Advance(11 * time.Minute)
+		s.change(true)
+		checks := func() (n int) {
+			s.set(func(s *store) { n = s.checks })
+			return n
+		}
+		before := checks()
+		await.Until(t, "a round of renewal", func() bool { return checks() > before })
+		text(t, c, "usual2") // another round
+		before = checks()
+		at.Advance(time.Second)
+		await.Until(t, "a round of renewal", func() bool { return checks() > before })
+		if n := s.countReads("usual"); n != 1 {
+			t.Errorf("the answer was made %d times", n)
+		}
+	})
 }
 
 // TestReadsAndChangesInterleave makes changes while many requests read random keys. No answer is
@@ -316,6 +326,7 @@ func TestReadsAndChangesInterleave(t *testing.T) {
 	var mu sync.Mutex
 	var newest, written int
 	var all sync.WaitGroup
+	var done atomic.Int64 // reads
 	for range readers {
 		all.Go(func() {
 			for range reads {
@@ -331,6 +342,7 @@ func TestReadsAndChangesInterleave(t *testing.T) {
 				mu.Lock()
 				newest = max(newest, n)
 				mu.Unlock()
+				done.Add(1)
 			}
 		})
 	}
@@ -343,7 +355,9 @@ func TestReadsAndChangesInterleave(t *testing.T) {
 				written = n
 				mu.Unlock()
 			}
-			time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+			for next := min(done.Load()+rand.Int64N(64), readers*reads); done.Load() < next; {
+				runtime.Gosched()
+			}
 		}
 	})
 	all.Wait()
