@@ -11,8 +11,12 @@ import (
 // Timeout is the longest time that a test waits for anything.
 const Timeout = 30 * time.Second
 
-// interval is the time between two calls of a condition.
-const interval = 5 * time.Millisecond
+// The time between two calls of a condition is a part of the time waited so far, so that a condition
+// that is expensive to check does not keep the machine busy.
+const (
+	shortestInterval = time.Millisecond
+	longestInterval  = 50 * time.Millisecond
+)
 
 // Until waits until holds returns true. It fails the test if that does not happen within Timeout;
 // what says for what it waited.
@@ -24,10 +28,12 @@ func Until(t testing.TB, what string, holds func() bool) {
 // Within waits like Until, for at most a timeout.
 func Within(t testing.TB, timeout time.Duration, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(timeout); !holds(); time.Sleep(interval) {
-		if time.Now().After(end) {
+	for begun := time.Now(); !holds(); {
+		waited := time.Since(begun)
+		if waited > timeout {
 			t.Fatalf("%s: not within %v", what, timeout)
 		}
+		time.Sleep(min(max(waited/8, shortestInterval), longestInterval))
 	}
 }
 

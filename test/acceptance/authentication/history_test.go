@@ -108,7 +108,7 @@ func TestHistoryModes(t *testing.T) {
 					t.Errorf("%s: the part %+v has no reason", mode, p)
 				}
 			}
-			scores := s.ReadMetrics()["tollgate_login_score"].GetMetric()
+			scores := s.ReadMetrics("tollgate_login_score")["tollgate_login_score"].GetMetric()
 			if len(scores) != 2 {
 				t.Errorf("%s: %d histograms of scores, want those of points and history", mode, len(scores))
 			}

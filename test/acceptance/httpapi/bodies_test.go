@@ -51,7 +51,7 @@ func TestUnfinishedBodies(t *testing.T) {
 	begin(s.Process.API, "/v0.1/validate", "Transfer-Encoding: chunked\r\n\r\nFFC00\r\n{", 1_000)
 	begin(s.Process.RateLimitHTTP, "/json", "Content-Length: 1048000\r\n\r\n", unfinished)
 	await.Until(t, "all requests are being received", func() bool {
-		return s.ReadMetrics()["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().GetValue() >= unfinished
+		return s.ReadMetrics("tollgate_http_requests_in_flight")["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().GetValue() >= unfinished
 	})
 	ada.Login(t, s)
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)

@@ -90,6 +90,7 @@ func runShell(t *testing.T, e *fixture.Environment, commands string) string {
 // creates the schema, and all serve. An instance that may not create it fails with an error.
 func TestInstancesStartTogether(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.Environ = append(e.Environ, "DATA_DIR="+filepath.Join(e.Dir, "empty"))
 		forbidden := append(append([]string{}, e.Environ...), "MIGRATE_ON_START=false")
 		if one, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), forbidden, e.Command); err == nil {
 			one.Kill()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
@@ -149,7 +150,7 @@ func newExampleData(t *testing.T) *exampleData {
 
 // addWebhook adds a webhook whose receiver accepts everything, and returns its ID and a function that
 // waits for the first event and returns its ID.
-func (e *exampleData) addWebhook(t *testing.T) (id string, await func() string) {
+func (e *exampleData) addWebhook(t *testing.T) (id string, receive func() string) {
 	t.Helper()
 	first := make(chan string, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -166,13 +167,7 @@ func (e *exampleData) addWebhook(t *testing.T) (id string, await func() string) 
 	var added []struct{ ID string }
 	e.ReadCommand(t, &added, "webhook", "add", receiver.URL, "--events", "published")
 	return added[0].ID, func() string {
-		select {
-		case event := <-first:
-			return event
-		case <-time.After(fixture.Patience):
-			t.Fatal("no event arrived at the webhook")
-			return ""
-		}
+		return await.Receive(t, "an event at the webhook", first)
 	}
 }
 

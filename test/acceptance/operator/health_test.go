@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
@@ -49,15 +49,10 @@ func TestHealthCommand(t *testing.T) {
 	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	await.Until(t, "the answer of an instance that drains", func() bool {
 		code, told := runHealth(t, i, environ)
-		if code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("while it drains: code %d, %q", code, told)
-		}
-	}
+		return code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n")
+	})
 	i.Kill()
 	if code, told := runHealth(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") || strings.Count(told, "\n") != 1 {
 		t.Errorf("when it is gone: code %d, %q", code, told)

@@ -7,22 +7,19 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // wantShutOut waits until every instance refuses the person's access token.
 func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
 	for _, s := range instances {
-		for apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).Status == http.StatusOK {
-			if time.Now().After(deadline) {
-				t.Fatal("an ended session still passes")
-			}
-		}
+		await.Until(t, "the end of a session", func() bool {
+			return apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).Status != http.StatusOK
+		})
 		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
 	}
 }

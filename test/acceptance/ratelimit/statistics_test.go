@@ -262,7 +262,7 @@ func TestMalformedNamesForPrometheus(t *testing.T) {
 func TestResponseTimesInMilliseconds(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
 	callPaid(t, s)
-	for _, m := range s.ReadMetrics()["ratelimit_service_response_time_seconds"].GetMetric() {
+	for _, m := range s.ReadMetrics("ratelimit_service_response_time_seconds")["ratelimit_service_response_time_seconds"].GetMetric() {
 		if h := m.GetHistogram(); h.GetSampleCount() != 3 || h.GetBucket()[0].GetUpperBound() != 0.05 {
 			t.Errorf("got %v", m)
 		}
