@@ -91,7 +91,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("this system has no device that is full: %v", err)
 	}
 	s := newTestSpool(t)
 	s.file.Close()
