@@ -2,20 +2,17 @@ package faults
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -38,13 +35,7 @@ func logIn(s *service, email, password string) int {
 // logins as failures.
 func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TEST_DATABASE_URL") == "" {
-		t.Skip("needs TEST_DATABASE_URL")
-	}
-	name := fmt.Sprintf("faults_login_%d_%d", os.Getpid(), time.Now().UnixNano())
-	address, err := instance.NewDatabase(t.Context(), name)
-	failOnError(t, err)
-	t.Cleanup(func() { failOnError(t, instance.DropDatabase(context.Background(), name)) })
+	address := postgrestest.NewMigrated(t)
 	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_STATEMENT_TIMEOUT=1m"}
 	left := startService(t, environ...)
 	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")

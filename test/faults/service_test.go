@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -57,7 +58,7 @@ func buildAndRun(m *testing.M) int {
 	if err := flag.Set("test.parallel", "6"); err != nil { // they wait most of their time
 		panic(err) // every test process has the flag
 	}
-	return m.Run()
+	return postgrestest.Run(m)
 }
 
 // service is one running instance.

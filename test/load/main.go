@@ -8,11 +8,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 )
 
 // plan is how the measurement is done.
@@ -71,6 +74,7 @@ func (p *plan) defineFlags(flags *flag.FlagSet) {
 }
 
 func exitWith(err error) {
+	err = errors.Join(err, postgrestest.Close())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)

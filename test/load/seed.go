@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -44,15 +45,14 @@ func newEnvironments(dir string, p plan) []environment {
 		return list
 	}
 	e := newEnvironment(dir, p, "production", "on Valkey", "PostgreSQL")
-	name := fmt.Sprintf("load_%d", time.Now().UnixNano())
-	own, err := instance.NewDatabase(context.Background(), name)
+	own, err := postgrestest.Create(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load: production is left out:", err)
 		return list
 	}
 	e.database = own
 	e.environ = append(e.environ, "DATABASE_URL="+own, "KVSTORE_URL="+valkey,
-		"CACHE_KEY_PREFIX="+name+"_", "OTP_EMAIL_PLUGIN=otp-log")
+		fmt.Sprintf("CACHE_KEY_PREFIX=load_%d_", time.Now().UnixNano()), "OTP_EMAIL_PLUGIN=otp-log")
 	return append(list, e)
 }
 

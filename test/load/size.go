@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -62,7 +63,7 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 	for i, n := range []int{s.small, s.large} {
 		e := newEnvironment(s.dir, s.plan, fmt.Sprintf("%s-%d", records, n), "", records)
 		if records == "PostgreSQL" {
-			own, err := instance.NewDatabase(context.Background(), fmt.Sprintf("size_%d_%d", n, time.Now().UnixNano()))
+			own, err := postgrestest.Create(context.Background())
 			if err != nil {
 				return err
 			}

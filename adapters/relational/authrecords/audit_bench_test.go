@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -42,7 +43,7 @@ func insertEvents(kind string, first, total int) string {
 func BenchmarkAuditSearch(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			totals := []int{100_000, *auditEvents}
@@ -105,7 +106,7 @@ func newAuditLog(b *testing.B, kind string, db *relationaltest.Database, total i
 func BenchmarkAuditHistory(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
@@ -179,7 +180,7 @@ func BenchmarkReadCounts(b *testing.B) {
 	o, additions := countedSignIn(b, "203.0.113.7", risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500}})
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -29,7 +30,7 @@ func emptyDatabases() map[string]func(t *testing.T) (open func() *relationaltest
 			return func() *relationaltest.Database { return relationaltest.OpenSQLite(t, dir) }
 		},
 		"postgres": func(t *testing.T) func() *relationaltest.Database {
-			address := relationaltest.NewPostgres(t)
+			address := postgrestest.NewEmpty(t)
 			return func() *relationaltest.Database { return relationaltest.OpenPostgres(t, address) }
 		},
 	}
@@ -163,7 +164,7 @@ func TestManyProcessesMigrateAtOnce(t *testing.T) {
 // TestMigrationsLetOthersPass locks a table as a backup does while a migration waits for it: other
 // transactions can read the table in the meantime, although the migration waits for it longer.
 func TestMigrationsLetOthersPass(t *testing.T) {
-	address := relationaltest.NewPostgres(t)
+	address := postgrestest.NewEmpty(t)
 	db, others := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
 	const first = 7 // the number of migrations before the one that changes sessions
 	if _, err := db.MigrateTo(t.Context(), first); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
@@ -54,7 +55,7 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 // TestConnectionsThatTheServerClosedAreReplaced ends all idle connections, as a restart of the
 // server does. The next calls do not fail.
 func TestConnectionsThatTheServerClosedAreReplaced(t *testing.T) {
-	address := relationaltest.NewPostgres(t)
+	address := postgrestest.NewEmpty(t)
 	db, operator := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
 	err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }) // two connections at once
 	if err != nil {

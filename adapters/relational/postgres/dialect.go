@@ -12,8 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 )
 
+// Migrations has the files of the migrations in the folder migrations.
+//
 //go:embed migrations
-var migrations embed.FS
+var Migrations embed.FS
 
 // migrationLock is the key of the advisory lock of migrations: "tollgate" in ASCII.
 const migrationLock = 0x746f6c6c67617465
@@ -38,7 +40,7 @@ var syntax = database.Syntax{
 func migrationsOf(c Config, config *pgdriver.Config) database.Migrations {
 	wait := min(lockWait, c.statementTimeout()/2)
 	return database.Migrations{
-		Files: migrations,
+		Files: Migrations,
 		Table: "SELECT count(*) FROM pg_class WHERE oid = to_regclass('migrations')",
 		Lock: []string{
 			"SELECT pg_advisory_xact_lock(" + strconv.FormatInt(migrationLock, 10) + ")",

@@ -12,8 +12,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
-	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -145,7 +145,7 @@ func TestStatementsHaveATimeLimit(t *testing.T) {
 // openMigrated returns a migrated database of the test. Its statements have a limit of one second.
 func openMigrated(t *testing.T) *database.DB {
 	t.Helper()
-	db, closeDB, err := postgres.Open(t.Context(), config(relationaltest.NewPostgres(t)))
+	db, closeDB, err := postgres.Open(t.Context(), config(postgrestest.NewEmpty(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestConfigValidate(t *testing.T) {
 // TestReadyOfReadOnlyDatabase checks that a database whose transactions are read-only by default, as
 // an administrator sets it for maintenance, is not ready.
 func TestReadyOfReadOnlyDatabase(t *testing.T) {
-	address := relationaltest.NewPostgres(t)
+	address := postgrestest.NewEmpty(t)
 	for _, parameter := range []string{"off", "on"} {
 		db, end, err := postgres.Open(t.Context(), config(address+"&default_transaction_read_only="+parameter))
 		if err != nil {

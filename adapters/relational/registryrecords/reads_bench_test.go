@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -41,7 +42,7 @@ func BenchmarkReads(b *testing.B) {
 	}
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -89,7 +90,7 @@ func processCPU(b *testing.B) time.Duration {
 func BenchmarkSearch(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		for size := range strings.SplitSeq(*searchServers, ",") {
 			b.Run(kind+"/"+size, func(b *testing.B) {

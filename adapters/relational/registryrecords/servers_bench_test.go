@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -77,7 +78,7 @@ const callersAtOnce = 40
 func BenchmarkCrowdedRegistry(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, relationaltest.NewPostgres(b)) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

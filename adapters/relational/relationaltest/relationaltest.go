@@ -4,13 +4,11 @@ package relationaltest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
 
@@ -50,18 +49,17 @@ func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
 	all := map[string]func(t *testing.T) *Database{
 		SQLite: func(t *testing.T) *Database {
 			t.Helper()
-			db := NewSQLite(t)
-			migrate(t, db)
+			dir := t.TempDir()
+			WriteMigrated(t, dir)
+			db := OpenSQLite(t, dir)
 			db.Observe(planRecorder{})
 			return db
 		},
 	}
-	if server := os.Getenv("TEST_DATABASE_URL"); server != "" {
-		template := createDatabase(t, server, "")
-		migrateTemplate(t, replaceDatabase(t, server, template))
+	if os.Getenv(postgrestest.Variable) != "" {
 		all[PostgreSQL] = func(t *testing.T) *Database {
 			t.Helper()
-			db := OpenPostgres(t, replaceDatabase(t, server, createDatabase(t, server, template)))
+			db := OpenPostgres(t, postgrestest.NewMigrated(t))
 			db.Observe(planRecorder{})
 			return db
 		}
@@ -93,17 +91,6 @@ func OpenSQLite(t testing.TB, dir string) *Database {
 	}
 	t.Cleanup(func() { _ = admin.Close() })
 	return &Database{DB: db, kind: SQLite, admin: admin, open: func(t testing.TB) *Database { return OpenSQLite(t, dir) }}
-}
-
-// NewPostgres returns the URL of an empty database that is not migrated. It skips the test if
-// TEST_DATABASE_URL is not set.
-func NewPostgres(t testing.TB) (address string) {
-	t.Helper()
-	server := os.Getenv("TEST_DATABASE_URL")
-	if server == "" {
-		t.Skip("TEST_DATABASE_URL is not set")
-	}
-	return replaceDatabase(t, server, createDatabase(t, server, ""))
 }
 
 // OpenPostgres opens the database at a URL until the test ends.
@@ -139,73 +126,33 @@ func (d *Database) QueryInt(ctx context.Context, query string) (n int, err error
 	return n, err
 }
 
-func migrate(t testing.TB, db *Database) {
+// WriteMigrated writes an SQLite file that has the current schema into a folder.
+func WriteMigrated(t testing.TB, dir string) {
 	t.Helper()
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// migrateTemplate migrates a database and closes it: PostgreSQL does not copy a database that has
-// connections.
-func migrateTemplate(t testing.TB, address string) {
-	t.Helper()
-	db, closeDB, err := postgres.Open(t.Context(), PostgresConfig(address))
+	file, err := migratedFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeDB()
-	if _, err := db.Migrate(t.Context()); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, sqlite.File), file, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// createDatabase creates a database, a copy of the template if there is one, and drops it when the
-// test ends.
-func createDatabase(t testing.TB, server, template string) (name string) {
-	t.Helper()
-	name = "tollgate_test_" + strings.ToLower(rand.Text())
-	statement := "CREATE DATABASE " + name
-	if template != "" {
-		statement += " TEMPLATE " + template
-	}
-	executeOnServer(t, server, statement)
-	t.Cleanup(func() { executeOnServer(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
-	return name
-}
-
-// executeOnServer runs one statement on the server. The server refuses to copy a template while a
-// connection to it is still closing, and makes one copy at a time. After this refusal it tries
-// again.
-func executeOnServer(t testing.TB, server, statement string) {
-	t.Helper()
-	connector, err := pgdriver.NewDriver().OpenConnector(server)
+// migratedFile returns an SQLite file that has the current schema. It migrates once in a process.
+var migratedFile = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "tollgate-migrated-")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	db := sql.OpenDB(connector)
-	defer func() { _ = db.Close() }() // the statement has ended
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for {
-		_, err := db.ExecContext(ctx, statement)
-		if err == nil {
-			return
-		}
-		var e pgdriver.Error
-		if inUse := errors.As(err, &e) && e.Field('C') == "55006"; !inUse {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-}
-
-// replaceDatabase returns the URL of another database of a server.
-func replaceDatabase(t testing.TB, server, name string) string {
-	t.Helper()
-	u, err := url.Parse(server)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
+	db, closeDB, err := sqlite.Open(context.Background(), sqlite.Config{Dir: dir, ReadConns: 1, BusyTimeout: 5 * time.Second})
 	if err != nil {
-		t.Fatal("TEST_DATABASE_URL is not a URL")
+		return nil, err
 	}
-	u.Path = "/" + name
-	return u.String()
-}
+	_, err = db.Migrate(context.Background())
+	closeDB() // which moves the log into the file
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, sqlite.File))
+})

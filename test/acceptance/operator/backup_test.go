@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
@@ -42,7 +43,7 @@ func TestBackupAndRestore(t *testing.T) {
 		e.NewPerson(t, "late@example.com")
 		s.Stop()
 		if e.Shared {
-			e.Environ = append(e.Environ, "DATABASE_URL="+fixture.NewDatabase(t))
+			e.Environ = append(e.Environ, "DATABASE_URL="+postgrestest.NewEmpty(t))
 		}
 		if printed := runShell(t, e, blocks[1][1]); !strings.Contains(printed, "applied") || strings.Contains(printed, "pending") {
 			t.Errorf("the restored database has the migrations\n%s", printed)
@@ -90,7 +91,7 @@ func runShell(t *testing.T, e *fixture.Environment, commands string) string {
 // creates the schema, and all serve. An instance that may not create it fails with an error.
 func TestInstancesStartTogether(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, "DATA_DIR="+filepath.Join(e.Dir, "empty"))
+		e.EmptyDatabase(t)
 		forbidden := append(append([]string{}, e.Environ...), "MIGRATE_ON_START=false")
 		if one, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), forbidden, e.Command); err == nil {
 			one.Kill()

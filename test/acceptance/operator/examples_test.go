@@ -15,6 +15,7 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -349,7 +350,7 @@ func replaceServers(t *testing.T, line string) string {
 			t.Skip("needs TEST_DATABASE_URL and TEST_VALKEY_URL")
 		}
 		line = strings.NewReplacer(
-			"postgres://tollgate@localhost/tollgate", "'"+fixture.NewDatabase(t)+"'", "localhost:6379", os.Getenv("TEST_VALKEY_URL"),
+			"postgres://tollgate@localhost/tollgate", "'"+postgrestest.NewEmpty(t)+"'", "localhost:6379", os.Getenv("TEST_VALKEY_URL"),
 		).Replace(line)
 	}
 	return line
