@@ -21,7 +21,9 @@ import (
 
 // TestProofByDNS publishes with the publishing client and a key in TXT records.
 func TestProofByDNS(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e)
 		for _, key := range []*domainKey{newEd25519Key(t), newP384Key(t)} {
 			domain, space := key.algorithm+".example", "example."+key.algorithm
@@ -102,7 +104,9 @@ func serveText(text string) http.HandlerFunc {
 
 // TestProofByHTTP publishes with the publishing client and a key on a page of the domain.
 func TestProofByHTTP(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		authority := testcert.NewAuthority(t)
 		p := startProofs(t, e, "PUBLISHER_PROOF_NETWORKS=127.0.0.0/8", "PUBLISHER_PROOF_CA="+authority.CertFile)
 		for _, key := range []*domainKey{newEd25519Key(t), newP384Key(t)} {

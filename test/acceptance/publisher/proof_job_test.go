@@ -75,7 +75,9 @@ func (p *proofSite) proveToken(t *testing.T, method, token string) apiclient.Res
 
 // TestProofByGitHub publishes from a job of GitHub Actions with both clients (contract P-9, P-12).
 func TestProofByGitHub(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		issuer := oidcissuer.Start(t)
 		p := startProofs(t, e, "GITHUB_OIDC_ISSUER="+issuer.URL)
 		j := startJob(t, issuer)
@@ -150,7 +152,9 @@ func checkTokens(t *testing.T, p *proofSite, j *job) {
 
 // TestProofByIDToken publishes with an ID token of a configured issuer.
 func TestProofByIDToken(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		issuer, broken := oidcissuer.Start(t), oidcissuer.Start(t)
 		broken.Fail(500)
 		p := startProofs(t, e, "OIDC_ISSUERS="+issuer.URL+","+broken.URL)

@@ -37,7 +37,9 @@ func readPolicies(t *testing.T, s *fixture.Service, of *fixture.Person) map[stri
 // TestProofPolicies checks the API of policies, their state, events and notices (contract
 // P-11, P-14, P-17, P-18, P-20).
 func TestProofPolicies(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e, "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=1s", "RISK_VELOCITY_SESSIONS=1000")
 		ada := e.NewWriter(t, p.Service, "ada@example.com", "publish com.example/*")
 		checkPolicyErrors(t, p, ada)
@@ -202,7 +204,9 @@ func checkPolicyRemoval(t *testing.T, p *proofSite, ada *fixture.Person, id stri
 // TestProofReserved checks the namespaces that nobody may publish (contract P-21), a service that is
 // open to everybody (P-10), and the endpoints of P-22.
 func TestProofReserved(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e, "RESERVED_NAMESPACES=com.example/reserved*,org.example/*", "PUBLISHER_PROOFS=open")
 		key := newEd25519Key(t)
 		p.dns.SetTXT("example.com", key.record)

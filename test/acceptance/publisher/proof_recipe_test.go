@@ -86,7 +86,9 @@ func (s *shell) run(t *testing.T, script string) string {
 // TestProofRecipes runs the recipes of docs/publishing.md as they are, except that it replaces the
 // addresses of the service and of the issuer.
 func TestProofRecipes(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		github, gitlab := oidcissuer.Start(t), oidcissuer.Start(t)
 		p := startProofs(t, e, "GITHUB_OIDC_ISSUER="+github.URL, "OIDC_ISSUERS="+gitlab.URL)
 		addresses := []string{"https://tollgate.example.com", p.API, "https://gitlab.com", gitlab.URL}

@@ -57,7 +57,9 @@ func always(body any) func() any { return func() any { return body } }
 
 // TestProofRefusals checks the status and the sentence of each refusal of contract P-2 to P-10.
 func TestProofRefusals(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e)
 		t.Run("malformed", func(t *testing.T) { checkMalformed(t, p) })
 		t.Run("timestamp", func(t *testing.T) { checkTimestamps(t, p) })
@@ -209,7 +211,9 @@ func checkOff(t *testing.T, e *fixture.Environment) {
 
 // TestProofRefusalsOfPages checks the refusals of proofs by HTTP (contract P-7).
 func TestProofRefusalsOfPages(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		authority := testcert.NewAuthority(t)
 		p := startProofs(t, e, "PUBLISHER_PROOF_NETWORKS=127.0.0.0/8", "PUBLISHER_PROOF_CA="+authority.CertFile)
 		key := newEd25519Key(t)
@@ -248,7 +252,9 @@ func TestProofRefusalsOfPages(t *testing.T) {
 // TestProofGivesOneToken checks that a proof that gave nothing can be repeated, and that of parallel
 // uses of one proof, on two instances, one gives a token (contract P-4).
 func TestProofGivesOneToken(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e)
 		places := []string{p.API, p.API}
 		if e.Name == "production" { // counters in the process are not shared
@@ -292,7 +298,9 @@ func awaitNewMinute(t *testing.T) {
 // TestProofLimits checks that the limits count before DNS is asked, and hold exactly for proofs at
 // the same time, which share one question (contract P-6, P-19).
 func TestProofLimits(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e, "PUBLISHER_DOMAIN_LIMIT=12", "PUBLISHER_PROOF_LIMIT=25")
 		key := newEd25519Key(t)
 		p.allowDomain(t, "example.com", key, "--pattern", "com.example/*")

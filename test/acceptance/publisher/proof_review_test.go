@@ -13,7 +13,9 @@ import (
 // submits by it, that the token of a publisher neither reads nor decides reviews, and that the limit of
 // pending documents holds for a publisher (contract C-12, C-14, C-15, C-16).
 func TestReviewOfPublishers(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e, "REGISTRY_REVIEW=on", "REVIEW_PENDING_MAX=1")
 		maker := e.NewWriter(t, p.Service, "ada@example.com", "publish *", "review *")
 		other := e.NewWriter(t, p.Service, "bea@example.com", "review *")
@@ -49,7 +51,9 @@ func TestReviewOfPublishers(t *testing.T) {
 // TestClientsSubmitForReview publishes with the publishing client of the public registry and with
 // tollgate while review is on: both succeed, and tollgate says that the version waits (contract C-10).
 func TestClientsSubmitForReview(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e, "REGISTRY_REVIEW=on")
 		key := newEd25519Key(t)
 		p.allowDomain(t, "example.com", key, "--pattern", "com.example/*")

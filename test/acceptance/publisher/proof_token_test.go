@@ -21,7 +21,9 @@ const (
 // TestProofNarrowToken checks what the token of a publisher may do, and what ends it (contract P-13,
 // P-15, P-16).
 func TestProofNarrowToken(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		p := startProofs(t, e)
 		checkNarrowToken(t, p)
 		checkQuarantine(t, p)

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/creack/pty"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // expireAccessToken makes the stored access token look expired.
@@ -49,7 +49,9 @@ func documentFile(t *testing.T, doc map[string]any) string {
 
 // TestPublisherPiped runs the commands of a publisher in a pipeline, without a terminal.
 func TestPublisherPiped(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
@@ -240,6 +242,7 @@ func openTerminalOfSize(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *termina
 // TestTablesAtTheTerminal checks that no line is wider than the terminal, and that cells are not
 // wrapped without a terminal.
 func TestTablesAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	e.NewPerson(t, "ada@example.com", "publish com.example/a-rather-long-name-of-a-server-for-one-line-of-a-terminal")
 	for _, args := range [][]string{{"settings"}, {"audit", "search"}, {"grant", "list"}} {
@@ -263,21 +266,12 @@ func removeSpaces(s string) string { return strings.Join(strings.Fields(s), "") 
 // await waits until the terminal shows a text after the last awaited one.
 func (c *terminal) await(text string) {
 	c.t.Helper()
-	deadline := time.After(30 * time.Second)
 	for {
 		if i := strings.Index(c.shown.String()[c.looked:], text); i >= 0 {
 			c.looked += i + len(text)
 			return
 		}
-		select {
-		case more, ok := <-c.lines:
-			if !ok {
-				c.t.Fatalf("the command ended without %q:\n%s", text, c.shown.String())
-			}
-			c.shown.WriteString(more)
-		case <-deadline:
-			c.t.Fatalf("the terminal never shows %q:\n%s", text, c.shown.String())
-		}
+		c.shown.WriteString(await.Receive(c.t, fmt.Sprintf("%q in the terminal:\n%s", text, c.shown.String()), c.lines))
 	}
 }
 
@@ -305,7 +299,9 @@ func (c *terminal) end(code int) string {
 
 // TestPublisherAtTheTerminal runs the commands of a publisher at a terminal, with a second factor.
 func TestPublisherAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t, append(fixture.RegistrySettings(), "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0")...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
@@ -366,6 +362,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 // TestPublishingGuide types every command of docs/publishing.md at a terminal, except that it
 // replaces the service's address and reads codes from the courier's file.
 func TestPublishingGuide(t *testing.T) {
+	t.Parallel()
 	content, err := os.ReadFile("../../../docs/publishing.md")
 	if err != nil {
 		t.Fatal(err)
@@ -406,6 +403,7 @@ func TestPublishingGuide(t *testing.T) {
 // TestOperatorAtTheTerminal checks that a password prompt does not show the password, and that
 // prompts can be interrupted.
 func TestOperatorAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	open := func(args ...string) *terminal {
 		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)

@@ -43,6 +43,7 @@ func callAlgorithm(t *testing.T, c ratelimit.RateLimitServiceClient, key, value 
 // TestAlgorithms checks what each algorithm counts, what remains and when it resets, on every store, from
 // two instances that share it.
 func TestAlgorithms(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), algorithmRules)
 		one := e.Start(t).NewRateLimitClient(t)
@@ -90,6 +91,7 @@ func TestAlgorithms(t *testing.T) {
 // TestRaisedBucket raises the limit of a bucket that is used up for a year, on every store and with the local
 // cache: its callers get through at the new rate.
 func TestRaisedBucket(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.RulesDir, "calls.yaml")
 		fixture.WriteFile(t, file, algorithmRules)
@@ -145,6 +147,7 @@ func admitInParallel(t *testing.T, one, two ratelimit.RateLimitServiceClient) *p
 // TestAlgorithmsTogether checks that with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal by one algorithm
 // keeps the hits of the others from being counted.
 func TestAlgorithmsTogether(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), algorithmRules)
 		c := e.Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)

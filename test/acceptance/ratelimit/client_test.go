@@ -29,6 +29,7 @@ func runClient(t *testing.T, s *fixture.Service, args ...string) (int, string) {
 
 // TestClient checks the exit codes and the output of the client.
 func TestClient(t *testing.T) {
+	t.Parallel()
 	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	for _, test := range []struct {
 		code   int
@@ -50,6 +51,7 @@ func TestClient(t *testing.T) {
 // TestClientWithMutualTLS checks that the client sends its certificate and verifies the certificate
 // of the service.
 func TestClientWithMutualTLS(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
 	server, client := authority.Issue(t, "server"), authority.Issue(t, "client")
@@ -83,6 +85,7 @@ func TestClientWithMutualTLS(t *testing.T) {
 // TestClientWithTLS uses the flags of the Envoy rate limit service's client. The service does not
 // request client certificates.
 func TestClientWithTLS(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	authority := testcert.NewAuthority(t)
 	server := authority.Issue(t, "server")

@@ -14,6 +14,7 @@ import (
 // API's own limits, which protect sign-in, must not lose their counts, and the operator must see
 // what happened.
 func TestFloodOpensNoOwnLimit(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), "domain: flood\ndescriptors:\n  - {key: value, rate_limit: {unit: day, requests_per_unit: 10}}\n")
 	s := e.Start(t, "AUTH_RATE_LIMIT=3", "COUNTERS_IN_PROCESS_MAX=100")

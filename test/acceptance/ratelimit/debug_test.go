@@ -19,6 +19,7 @@ import (
 // mistake of a caller, and the request id of each call. The test makes each call over gRPC and over
 // /json.
 func TestDecisionsInTheLog(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, `domain: shop
 descriptors:
   - key: customer
@@ -97,6 +98,7 @@ func readDecisions(t *testing.T, s *fixture.Service) map[string]map[string]any {
 
 // TestDecisionsAreNotLoggedAtInfo checks that these lines are logged at the debug level only.
 func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
+	t.Parallel()
 	s := newRulesEnvironment(t, newLimitRules(3)).Start(t)
 	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"), ratelimit.RateLimitResponse_OK)
 	s.Stop()
@@ -108,6 +110,7 @@ func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 // TestUnknownDomainsAreCounted checks that a misspelt domain appears in the statistics, and that
 // callers cannot fill the statistics with invented domains.
 func TestUnknownDomainsAreCounted(t *testing.T) {
+	t.Parallel()
 	s := newRulesEnvironment(t, newLimitRules(3)).Start(t)
 	const metric = "ratelimit_service_rate_limit_domain_not_found"
 	c := s.NewRateLimitClient(t)
@@ -133,6 +136,7 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 // TestExplain checks that the debug listener and the command say which rule applies and why, and count
 // nothing.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, `domain: shop
 descriptors:
   - key: customer
@@ -227,6 +231,7 @@ descriptors:
 // TestHotKeys checks the list of the keys with the most hits: over both transports, with their refusals,
 // and without what is not counted.
 func TestHotKeys(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, `domain: shop
 descriptors:
   - key: customer

@@ -33,6 +33,7 @@ var foreignVariables = []string{
 // TestRateLimitBesideForeignVariables starts the rate limit service alone with variables of other
 // programs, and checks rules with the same variables.
 func TestRateLimitBesideForeignVariables(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, newLimitRules(3))
 	environ := append(e.Environ, foreignVariables...)
 	for _, args := range [][]string{{"ratelimit"}, {"serve", "--only", "ratelimit"}} {
@@ -56,6 +57,7 @@ func TestRateLimitBesideForeignVariables(t *testing.T) {
 // TestAsEnvoyGatewayRunsIt starts the service with the program name and the environment of Envoy
 // Gateway. The management server accepts TLS 1.3 only and requires client certificates.
 func TestAsEnvoyGatewayRunsIt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	authority := testcert.NewAuthority(t)
 	manager, own := authority.Issue(t, "localhost"), authority.Issue(t, "envoy-ratelimit")
@@ -106,6 +108,7 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 // TestRuleDirectoryOfOtherNames checks that the log and the command that checks rules list the
 // files that the service ignores because of their names.
 func TestRuleDirectoryOfOtherNames(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, newLimitRules(3))
 	other := filepath.Join(e.RulesDir, "more.conf")
 	fixture.WriteFile(t, other, newLimitRules(4))
@@ -129,6 +132,7 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 // TestRateLimitLargeMessages checks that gRPC accepts messages of up to 4 MiB, like the Envoy rate
 // limit service.
 func TestRateLimitLargeMessages(t *testing.T) {
+	t.Parallel()
 	c := newRulesEnvironment(t, newLimitRules(3)).Start(t).NewRateLimitClient(t)
 	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)), ratelimit.RateLimitResponse_OK)
 	_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 5<<20)))

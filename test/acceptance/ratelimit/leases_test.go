@@ -93,6 +93,7 @@ func commands(v *instance.Valkey) (n int) {
 // commands, and that a rule with lease: off is counted with a command for each call or for several calls
 // in flight.
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	onSharedStores(t, func(t *testing.T, e *fixture.Environment, v *instance.Valkey) {
 		fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), leaseRules)
 		one, two := e.Start(t), e.Start(t)
@@ -120,6 +121,7 @@ func TestLeases(t *testing.T) {
 // TestSharesAreGivenBack checks that an instance that stops gives back what it holds, and that one which
 // is killed leaves no more behind than a share.
 func TestSharesAreGivenBack(t *testing.T) {
+	t.Parallel()
 	onSharedStores(t, func(t *testing.T, e *fixture.Environment, _ *instance.Valkey) {
 		fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), leaseRules)
 		left := func(of *fixture.Service) uint32 {
@@ -141,6 +143,7 @@ func TestSharesAreGivenBack(t *testing.T) {
 
 // TestLeaseWords checks where faults of the word lease are reported.
 func TestLeaseWords(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), `domain: calls
 descriptors:

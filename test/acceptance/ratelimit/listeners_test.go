@@ -39,6 +39,7 @@ func callOnce(t *testing.T, conn *grpc.ClientConn) error {
 }
 
 func TestRateLimitOnASocket(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	socket := filepath.Join(e.Dir, "s")
 	e.Start(t, "GRPC_UDS="+socket)
@@ -50,6 +51,7 @@ func TestRateLimitOnASocket(t *testing.T) {
 // TestRateLimitConnectionAge checks that the service closes an old connection, and that the next
 // call opens another one.
 func TestRateLimitConnectionAge(t *testing.T) {
+	t.Parallel()
 	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
 	conn := dialService(t, s.GRPC, insecure.NewCredentials())
 	for range 2 {
@@ -63,6 +65,7 @@ func TestRateLimitConnectionAge(t *testing.T) {
 // TestRateLimitMutualTLS checks that the service accepts only clients with a certificate of the
 // authority and the right name, and that it uses a new server certificate without a restart.
 func TestRateLimitMutualTLS(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	first, second := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	file := func(name string) string { return filepath.Join(e.Dir, name) }
@@ -103,6 +106,7 @@ func TestRateLimitMutualTLS(t *testing.T) {
 // TestRateLimitJitter reads the time to live of a counter in Valkey. It is an hour, plus one second
 // for differences between clocks, plus the jitter.
 func TestRateLimitJitter(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
 	store, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{os.Getenv("TEST_VALKEY_URL")}, DisableCache: true})

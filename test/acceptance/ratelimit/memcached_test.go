@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // onEachStore runs a test of rate limits with every store of counters: in every environment, and
@@ -47,6 +48,7 @@ func newMemcachedEnvironment(t *testing.T, address string) *fixture.Environment 
 // TestRule10OnMemcached checks that when one descriptor is over its limit, the other descriptors of
 // the request are not counted.
 func TestRule10OnMemcached(t *testing.T) {
+	t.Parallel()
 	address := os.Getenv("TEST_MEMCACHED_ADDR")
 	if address == "" {
 		t.Skip("needs TEST_MEMCACHED_ADDR")
@@ -70,6 +72,7 @@ func TestRule10OnMemcached(t *testing.T) {
 // its mode says and health reports the failure. After memcached has started again, decisions are
 // correct without a restart of the service.
 func TestMemcachedAway(t *testing.T) {
+	t.Parallel()
 	m := newMemcached(t)
 	m.start()
 	services := map[string]*fixture.Service{}
@@ -140,16 +143,14 @@ func wantCounting(t *testing.T, s *fixture.Service, tenant string) {
 
 func awaitHealth(t *testing.T, s *fixture.Service, want int) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status != want; {
-		if time.Now().After(end) {
-			t.Fatalf("health is not %d in time", want)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	await.Until(t, fmt.Sprintf("health that is %d", want), func() bool {
+		return apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).Status == want
+	})
 }
 
 // TestMemcachedAwayAtStart checks that the service starts while the store does not run.
 func TestMemcachedAwayAtStart(t *testing.T) {
+	t.Parallel()
 	m := newMemcached(t)
 	s := newMemcachedEnvironment(t, m.address).StartWithoutRules(t)
 	awaitCode(t, s, codes.Unavailable) // and not the response of a service without rules
@@ -162,20 +163,15 @@ func TestMemcachedAwayAtStart(t *testing.T) {
 func awaitCode(t *testing.T, s *fixture.Service, want codes.Code) {
 	t.Helper()
 	c := s.NewRateLimitClient(t)
-	for end := time.Now().Add(30 * time.Second); ; {
+	await.Until(t, "an answer with "+want.String(), func() bool {
 		_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("shop", "batch", "any"))
-		if status.Code(err) == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the service answers %v, want %v", err, want)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return status.Code(err) == want
+	})
 }
 
 // TestReadinessTellsOfMemcached checks that the whole service reports memcached in its readiness.
 func TestReadinessTellsOfMemcached(t *testing.T) {
+	t.Parallel()
 	m := newMemcached(t)
 	m.start()
 	e := newMemcachedEnvironment(t, m.address)
@@ -230,11 +226,7 @@ func (m *memcachedServer) start() {
 	if err := m.process.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); !m.isReachable(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			m.t.Fatal("memcached does not answer")
-		}
-	}
+	await.Until(m.t, "an answer of memcached", m.isReachable)
 }
 
 func (m *memcachedServer) isReachable() bool {

@@ -126,6 +126,7 @@ func peerEnvironment(dir, statsdPort string) []string {
 // rate limit service, on each of its stores. It uses everything that this user has: gRPC, /json,
 // health, statsd over TCP, the debug port and reloading.
 func TestInPlaceOfThePeer(t *testing.T) {
+	t.Parallel()
 	for store, environ := range peerStores() {
 		t.Run(store, func(t *testing.T) {
 			dir, d := t.TempDir(), newStreamDaemon(t)

@@ -16,6 +16,7 @@ import (
 
 // TestRateLimit sends nested descriptors with and without values over gRPC and /json.
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		c := s.NewRateLimitClient(t)
@@ -79,6 +80,7 @@ func checkJSON(t *testing.T, s *fixture.Service) {
 // TestRateLimitTogether sends calls of many clients to one limit. Exactly as many as the limit
 // allows must pass.
 func TestRateLimitTogether(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		instances := []*fixture.Service{e.Start(t)}
 		if e.Shared {

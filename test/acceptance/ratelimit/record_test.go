@@ -119,6 +119,7 @@ func callAsMany(t *testing.T, s *fixture.Service, callers, calls int) int {
 // TestRecordAndSimulate checks that what a service records under load from many callers can be
 // simulated: the same rules refuse as many as the service did, and a lower limit refuses more.
 func TestRecordAndSimulate(t *testing.T) {
+	t.Parallel()
 	const callers, calls = 16, 100
 	e := newRulesEnvironment(t, fmt.Sprintf(recordedRules, 30))
 	recording := filepath.Join(e.Dir, "traffic.jsonl")
@@ -161,6 +162,7 @@ func TestRecordAndSimulate(t *testing.T) {
 // or not at all, and its hash is the same after a restart, of the service with its database and of the
 // rate limit service alone with SECRET_KEY.
 func TestRecordedKeys(t *testing.T) {
+	t.Parallel()
 	for command, secret := range map[string]string{"serve": "", "ratelimit": strings.Repeat("k", 32)} {
 		t.Run(command, func(t *testing.T) {
 			e := newRulesEnvironment(t, fmt.Sprintf(recordedRules, 1000))
@@ -199,6 +201,7 @@ func TestRecordedKeys(t *testing.T) {
 // TestRecordSettings checks that a service with wrong settings of a recording does not start, and says
 // why.
 func TestRecordSettings(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(recordedRules, 10))
 	environ := e.Environ
 	for setting, want := range map[string]string{

@@ -188,6 +188,7 @@ func ruleSteps() map[string][]callStep {
 
 // TestRateLimitRules checks the rules over gRPC and /json, each in its own domain.
 func TestRateLimitRules(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
 		for transport := range newTransports(nil) {
 			fixture.WriteFile(t, filepath.Join(e.RulesDir, transport+".yaml"), fmt.Sprintf(ruleFile, transport))

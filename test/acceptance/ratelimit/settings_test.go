@@ -40,6 +40,7 @@ descriptors:
 // TestRateLimitSettings tests each setting that changes responses or statistics, over both
 // transports.
 func TestRateLimitSettings(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		environ []string
 		steps   []callStep
@@ -117,6 +118,7 @@ func readStats(t *testing.T, s *fixture.Service) map[string]string {
 }
 
 func TestRateLimitHeaders(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_LIMIT_HEADER=X-Most", "LIMIT_REMAINING_HEADER=X-Left", "LIMIT_RESET_HEADER=X-Again")
 	for transport, ask := range newTransports(s) {
@@ -138,6 +140,7 @@ func TestRateLimitHeaders(t *testing.T) {
 
 // TestDraftHeaders tests the headers of the IETF draft over both transports (contract L-65).
 func TestDraftHeaders(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, `domain: d
 descriptors:
   - {key: named, rate_limit: {unit: year, requests_per_unit: 100, name: plan}}
@@ -175,6 +178,7 @@ descriptors:
 }
 
 func TestRateLimitDynamicMetadata(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	s := e.Start(t, "RESPONSE_DYNAMIC_METADATA=true")
 	var answers []proto.Message
@@ -192,6 +196,7 @@ func TestRateLimitDynamicMetadata(t *testing.T) {
 
 // TestRateLimitPrefix checks that instances with different prefixes share a store but no counters.
 func TestRateLimitPrefix(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
 	own := fmt.Sprintf("CACHE_KEY_PREFIX=other%d_%d_", os.Getpid(), time.Now().UnixNano())
@@ -206,6 +211,7 @@ func TestRateLimitPrefix(t *testing.T) {
 }
 
 func TestRateLimitDetailedStatistics(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, `domain: d
 descriptors:
   - {key: rolled, rate_limit: {unit: hour, requests_per_unit: 5}}
@@ -230,6 +236,7 @@ descriptors:
 }
 
 func TestRateLimitMergedDomains(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "more.yaml"), "domain: d\ndescriptors:\n  - {key: more, rate_limit: {unit: hour, requests_per_unit: 0}}\n")
 	for _, ask := range newTransports(e.Start(t, "MERGE_DOMAIN_CONFIG=true")) {
@@ -245,6 +252,7 @@ func TestRateLimitMergedDomains(t *testing.T) {
 // TestRateLimitBeforeConfiguration starts with an invalid configuration, with and without the
 // setting that allows this.
 func TestRateLimitBeforeConfiguration(t *testing.T) {
+	t.Parallel()
 	e := newRulesEnvironment(t, "domain: d\nunknown: key\n")
 	for force, health := range map[string]int{"true": http.StatusOK, "false": http.StatusServiceUnavailable} {
 		s := e.StartWithoutRules(t, "FORCE_START_WITHOUT_INITIAL_CONFIG="+force)
@@ -260,6 +268,7 @@ func TestRateLimitBeforeConfiguration(t *testing.T) {
 // TestRateLimitHealthNeedsADomain checks that an empty directory is a valid configuration, but not
 // with HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED.
 func TestRateLimitHealthNeedsADomain(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	file := filepath.Join(e.RulesDir, "rules.yaml")
 	if err := os.Remove(file); err != nil {
@@ -281,6 +290,7 @@ func TestRateLimitHealthNeedsADomain(t *testing.T) {
 // TestRateLimitFollowsTheRoot replaces the symbolic link at RUNTIME_ROOT, and changes a file in its
 // target. RUNTIME_WATCH_ROOT, which is on by default, detects both.
 func TestRateLimitFollowsTheRoot(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	link := filepath.Join(e.Dir, "current")
 	for name, limit := range map[string]int{"one": 1, "two": 2} {
@@ -323,6 +333,7 @@ func awaitLimit(t *testing.T, s *fixture.Service, want uint32) {
 
 // TestRateLimitRefuses sends malformed requests over both transports.
 func TestRateLimitRefuses(t *testing.T) {
+	t.Parallel()
 	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t)
 	many := &ratelimit.RateLimitRequest{Domain: "d"}
 	for range 1001 {

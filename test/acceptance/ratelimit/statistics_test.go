@@ -2,18 +2,19 @@ package ratelimit
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -76,17 +77,13 @@ func newStreamDaemon(t *testing.T) *metricsDaemon {
 func (d *metricsDaemon) awaitCounter(t *testing.T, name, suffix string, want int) string {
 	t.Helper()
 	var all strings.Builder
-	for got, timeout := 0, time.After(20*time.Second); got < want; {
-		select {
-		case packet := <-d.packets:
-			if len(packet) > 1432 {
-				t.Errorf("a packet has %d bytes", len(packet))
-			}
-			all.WriteString(packet + "\n")
-			got += sumCounter(packet, name, suffix)
-		case <-timeout:
-			t.Fatalf("%s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all)
+	for got := 0; got < want; {
+		packet := await.Receive(t, fmt.Sprintf("a packet: %s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all), d.packets)
+		if len(packet) > 1432 {
+			t.Errorf("a packet has %d bytes", len(packet))
 		}
+		all.WriteString(packet + "\n")
+		got += sumCounter(packet, name, suffix)
 	}
 	return all.String()
 }
@@ -126,6 +123,7 @@ const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
 
 // TestStatsd checks that the service sends counts while it runs, and the rest when it stops.
 func TestStatsd(t *testing.T) {
+	t.Parallel()
 	d := newMetricsDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
 		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=zone:eu,build:7")
@@ -157,6 +155,7 @@ func TestStatsd(t *testing.T) {
 
 // TestStatsdOverTCP checks that all statistics arrive over TCP when TCP is configured.
 func TestStatsdOverTCP(t *testing.T) {
+	t.Parallel()
 	d := newStreamDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
 		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATSD_PROTOCOL=tcp", "STATS_FLUSH_INTERVAL=50ms")
@@ -170,6 +169,7 @@ func TestStatsdOverTCP(t *testing.T) {
 // TestStatsdOfThePeer uses the variables and mogrifiers that users of the Envoy rate limit service
 // set.
 func TestStatsdOfThePeer(t *testing.T) {
+	t.Parallel()
 	d := newMetricsDaemon(t)
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Command = "ratelimit"
@@ -221,6 +221,7 @@ const mapping = `mappings:
 // TestNamesForPrometheus checks the mapped names of statistics on both listeners, which also have
 // the metrics of the process.
 func TestNamesForPrometheus(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Command = "ratelimit"
 	file := filepath.Join(e.Dir, "mapping.yaml")
@@ -247,6 +248,7 @@ func TestNamesForPrometheus(t *testing.T) {
 // TestMalformedNamesForPrometheus checks that an invalid mapping stops the start, with an error
 // that names the setting.
 func TestMalformedNamesForPrometheus(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	file := filepath.Join(e.Dir, "mapping.yaml")
 	fixture.WriteFile(t, file, "mappings:\n  - {match: a.*}\n")
@@ -260,6 +262,7 @@ func TestMalformedNamesForPrometheus(t *testing.T) {
 
 // TestResponseTimesInMilliseconds checks that the first bound is 50 µs.
 func TestResponseTimesInMilliseconds(t *testing.T) {
+	t.Parallel()
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
 	callPaid(t, s)
 	for _, m := range s.ReadMetrics("ratelimit_service_response_time_seconds")["ratelimit_service_response_time_seconds"].GetMetric() {
@@ -271,6 +274,7 @@ func TestResponseTimesInMilliseconds(t *testing.T) {
 
 // TestStatisticsOnStandardOutput checks that there is one line for each counter that grew.
 func TestStatisticsOnStandardOutput(t *testing.T) {
+	t.Parallel()
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m", "EXTRA_TAGS=zone:eu")
 	callPaid(t, s)
 	s.Stop()
@@ -288,6 +292,7 @@ func TestStatisticsOnStandardOutput(t *testing.T) {
 // TestStatisticsDisabled checks that no statistics are sent, and that no page has statistics of
 // rules.
 func TestStatisticsDisabled(t *testing.T) {
+	t.Parallel()
 	d := newMetricsDaemon(t)
 	s := fixture.NewEnvironment(t, "embedded").Start(t,
 		"DISABLE_STATS=true", "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=10ms")

@@ -16,6 +16,7 @@ import (
 // reaches the second store over a Unix socket, with a user and a password. Pipelines are on in both
 // stores.
 func TestTwoStores(t *testing.T) {
+	t.Parallel()
 	if !instance.ValkeyInstalled() {
 		t.Skip("valkey-server is not installed")
 	}

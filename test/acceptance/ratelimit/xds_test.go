@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	discoverypb "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -24,11 +23,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // TestManagementServer runs the rate limit service alone with a management server that starts late,
 // changes the rules, sends invalid rules, and stops.
 func TestManagementServer(t *testing.T) {
+	t.Parallel()
 	address := freeAddress(t)
 	s := startOnServer(t, fixture.NewEnvironment(t, "embedded"), address, "ratelimit")
 	c := s.NewRateLimitClient(t)
@@ -71,6 +72,7 @@ func TestManagementServer(t *testing.T) {
 // TestManagementServerSwapsUnderLoad replaces 200 sets of rules while callers make calls. No call
 // fails, and each decision comes from an offered set.
 func TestManagementServerSwapsUnderLoad(t *testing.T) {
+	t.Parallel()
 	address := freeAddress(t)
 	m := newManagementServer(t, address)
 	m.offer(t, "0", newShopRules(1_000_000, configpb.RateLimitUnit_DAY))
@@ -107,6 +109,7 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 // TestManagementServerQuotaAndMetadata requires that a soft quota and the metadata of a descriptor, of a
 // unit that older management servers do not have, work as in a file.
 func TestManagementServerQuotaAndMetadata(t *testing.T) {
+	t.Parallel()
 	m := newManagementServer(t, freeAddress(t))
 	metadata, err := structpb.NewStruct(map[string]any{"tier": "gold"})
 	if err != nil {
@@ -138,6 +141,7 @@ func TestManagementServerQuotaAndMetadata(t *testing.T) {
 // TestManagementServerSettings checks that a malformed header stops the start with an error that
 // names the variable.
 func TestManagementServerSettings(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Environ = append(e.Environ, "CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a:b,secret")
 	_, stderr, code := e.TryCommand(t, "", "ratelimit")
@@ -237,15 +241,9 @@ func (m *managementServer) offerTo(t *testing.T, node, version string, set ...ty
 // awaitRequest returns the next request that matches.
 func (m *managementServer) awaitRequest(t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
 	for {
-		select {
-		case r := <-m.requests:
-			if wanted(r) {
-				return r
-			}
-		case <-deadline:
-			t.Fatal("the request that is wanted does not come")
+		if r := await.Receive(t, "the request that is wanted", m.requests); wanted(r) {
+			return r
 		}
 	}
 }

@@ -207,7 +207,9 @@ func checkTrust(t *testing.T, r *registry) {
 
 // TestWriteTrust checks that writes need the trust level that the operator sets.
 func TestWriteTrust(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_WRITE_TRUST=UNVERIFIED")...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		p.Login(t, s)

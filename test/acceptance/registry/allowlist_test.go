@@ -14,7 +14,9 @@ import (
 // TestAllowLists compiles the servers of a registry into the lists of clients, by the API and by the
 // command (contract C-1 to C-5).
 func TestAllowLists(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		r := openRegistry(t, e)
 		publish := func(name, version, property string, value any) {
 			t.Helper()

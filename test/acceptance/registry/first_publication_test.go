@@ -16,7 +16,9 @@ import (
 // TestRoad goes from a new account to a published server that every person can read, and checks
 // each condition on the way.
 func TestRoad(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
 		doc := fixture.NewServerDocument("com.example/weather", "1.0.0")
@@ -97,7 +99,9 @@ func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 
 // TestBrokenDocument checks that the error names the invalid field.
 func TestBrokenDocument(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t)
 		p := e.NewPerson(t, "publisher@example.com", "publish *")
 		p.Login(t, s)

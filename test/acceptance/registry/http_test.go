@@ -188,7 +188,9 @@ func checkBodies(t *testing.T, r *registry, name string) {
 // TestWritesOff checks that writes return 501 before any other error, while reads and changes of
 // status still work.
 func TestWritesOff(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		on := openRegistry(t, e)
 		name := "com.example.off/server"
 		on.publish(t, name, "1.0.0")
@@ -217,7 +219,9 @@ func TestWritesOff(t *testing.T) {
 // TestCursorOutlivesTheProcess checks that a cursor is valid on another instance and after a
 // restart, but not on another deployment.
 func TestCursorOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		r := openRegistry(t, e)
 		r.publish(t, "com.example.moves/server", "1.0.0", "2.0.0", "3.0.0")
 		cursor := r.list(t, "/servers?limit=1&search=Moves").Next()

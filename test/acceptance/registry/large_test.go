@@ -14,7 +14,7 @@ import (
 // checkLarge reads a server whose versions together are larger than the service keeps in memory for
 // a response.
 func checkLarge(t *testing.T, r *registry) {
-	const name, versions = "com.example.large/server", 24
+	const name, versions = "com.example.large/server", 19
 	large := func(version int, filler string) map[string]any {
 		doc := fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", version))
 		remote := doc["remotes"].([]any)[0].(map[string]any)

@@ -12,7 +12,9 @@ import (
 // TestMetricsOfTheRegistry checks that each change of the registry, successful or refused, counts
 // in its metrics and in no others, and that checked tokens are counted.
 func TestMetricsOfTheRegistry(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		npm := fixture.StartNPMRegistry(t)
 		registries := filepath.Join(e.Dir, "registries.json")
 		fixture.WriteFile(t, registries, `{"npm": [{"baseUrl": "`+npm.URL+`", "token": "the-token"}]}`)

@@ -52,7 +52,9 @@ type registryCheck struct {
 
 // TestRegistry runs all checks. Those of an environment share one service.
 func TestRegistry(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		r := openRegistry(t, e)
 		for _, c := range registryChecks() {
 			t.Run(c.name, func(t *testing.T) { c.check(t, r) })
@@ -63,11 +65,18 @@ func TestRegistry(t *testing.T) {
 // TestRegistryWithReview runs the same checks with review and a rule that approves everything
 // (contract C-15).
 func TestRegistryWithReview(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		r := openRegistry(t, e, "REGISTRY_REVIEW=on")
 		e.RunCommand(t, "", "review", "rule", "add", "--pattern", "*", "--when", "any")
 		for _, c := range registryChecks() {
-			t.Run(c.name, func(t *testing.T) { c.check(t, r) })
+			t.Run(c.name, func(t *testing.T) {
+				if testing.Short() && c.name == "large answers" {
+					t.Skip("long: reads answers of several MiB; make test-long runs it, and TestRegistry does so without review")
+				}
+				c.check(t, r)
+			})
 		}
 	})
 }

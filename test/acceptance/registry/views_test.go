@@ -19,7 +19,9 @@ import (
 
 // TestViews reads views of a registry through two instances (contract C-30 to C-35).
 func TestViews(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		v := &viewed{registry: openRegistry(t, e), other: e.Start(t, fixture.RegistrySettings()...)}
 		v.publish(t, "com.example/a", "1.0.0", "2.0.0")
 		v.publish(t, "com.example/b", "1.0.0", "2.0.0")

@@ -277,7 +277,9 @@ func checkRemotes(t *testing.T, r *registry) {
 // TestRemotesShared checks that several servers may have one URL, as in the public registry, and what
 // happens to them when the operator makes URLs unique (contract R-32).
 func TestRemotesShared(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		const address = "https://mcp.example.com/shared"
 		s := e.Start(t, fixture.RegistrySettings()...)
 		r := &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *", "edit *")}

@@ -14,12 +14,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // TestKillKeepsPublications kills the service during publications. Each version that got the
 // response 200 exists afterwards.
 func TestKillKeepsPublications(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		p.Login(t, s)
@@ -49,7 +52,7 @@ func TestKillKeepsPublications(t *testing.T) {
 				}
 			})
 		}
-		<-enough
+		await.Closed(t, "publications", enough)
 		s.Process.Kill()
 		wg.Wait()
 
@@ -62,6 +65,7 @@ func TestKillKeepsPublications(t *testing.T) {
 
 // TestTwoInstances checks that two processes share sessions, limits and records.
 func TestTwoInstances(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewProduction(t)
 	first := e.Start(t, "REGISTRY_RATE_LIMIT=50")
 	second := e.Start(t, "REGISTRY_RATE_LIMIT=50", "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))
@@ -86,7 +90,9 @@ func TestTwoInstances(t *testing.T) {
 // TestPluginKilled kills the plugin that delivers codes. The service continues and delivers the
 // next code.
 func TestPluginKilled(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
@@ -102,13 +108,13 @@ func TestPluginKilled(t *testing.T) {
 		}
 		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
 		// Until the plugin runs again, a challenge returns 503 and is not counted.
-		for {
+		await.Until(t, "a challenge", func() bool {
 			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
-			if a.Status == http.StatusOK {
-				break
+			if a.Status != http.StatusOK {
+				a.WantStatus(t, http.StatusServiceUnavailable)
 			}
-			a.WantStatus(t, http.StatusServiceUnavailable)
-		}
+			return a.Status == http.StatusOK
+		})
 	})
 }
 

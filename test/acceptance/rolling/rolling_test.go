@@ -32,13 +32,19 @@ const (
 )
 
 // TestRollingRestart restarts two instances in turn, each as on a new machine, under a load of
-// everything that the service does. No request fails, and all confirmed results exist afterwards.
+// everything that the service does; in a long run, twice. No request fails, and all confirmed results
+// exist afterwards.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	rounds := 1
+	if !testing.Short() {
+		rounds = 2
+	}
 	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 2)
 	r.start(t, r.members...)
 	c := newWorkload(t, e, r)
-	for range 2 {
+	for range rounds {
 		for _, m := range r.members {
 			c.awaitWork(t, r.members...)
 			m.stop(t)
@@ -66,6 +72,7 @@ ALTER TABLE methods ADD COLUMN next_version text NOT NULL DEFAULT '';
 // migration. The new instances start at once; one of them migrates while the old ones serve
 // requests, and the old ones continue afterwards.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	e := newRollingEnvironment(t)
 	r := newRotation(t, e, 4)
 	old, next := r.members[:2], r.members[2:]
@@ -274,7 +281,9 @@ func (m *member) newService(t *testing.T) *fixture.Service {
 // TestReadyWithRules checks that an instance is ready only after its rate limit rules are in force,
 // if it has any.
 func TestReadyWithRules(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		file := filepath.Join(e.RulesDir, "rules.yaml")
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
 		s := e.StartWithoutRules(t)

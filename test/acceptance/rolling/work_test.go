@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // readName is a server that exists from the start, the first in the list.
@@ -111,7 +112,7 @@ func (p *publications) step() error {
 	}
 	p.versions = append(p.versions, version)
 	want := p.name + "@" + version
-	for end := time.Now().Add(visibleWithin); read.ID() != want && time.Now().Before(end); {
+	for end := time.Now().Add(await.Timeout); read.ID() != want && time.Now().Before(end); {
 		if err := p.client.decodeCall(&read, "GET", "/v0.1"+fixture.ServerPath(p.name, "latest"), nil); err != nil {
 			return err
 		}
@@ -121,10 +122,6 @@ func (p *publications) step() error {
 	}
 	return nil
 }
-
-// visibleWithin is more than the second after which each instance shows a publication (contract
-// R-20), because the machine of the test may be busy.
-const visibleWithin = 10 * time.Second
 
 // checkVersions checks that the registry has the accepted versions, and no others.
 func (p *publications) checkVersions(t *testing.T, on *fixture.Service) {
