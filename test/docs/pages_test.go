@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 const (
 	root        = "../.."
-	pageTimeout = 2 * time.Minute  // for all commands of a page
-	logTimeout  = 30 * time.Second // for an expected line to appear in a terminal
+	pageTimeout = 2 * time.Minute // for all commands of a page
 )
 
 var startsService = regexp.MustCompile(`(?m)(make run|tollgate serve|tollgate ratelimit)$`)
@@ -185,47 +185,39 @@ func (r *pageRunner) startTerminal(b block) {
 		return
 	}
 	r.service = term
-	for deadline := time.Now().Add(logTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	r.t.Cleanup(func() {
+		if r.t.Failed() {
+			r.t.Logf("the output of the service of line %d:\n%s", b.line, term.output())
+		}
+	})
+	await.Until(r.t, "a healthy service", func() bool {
 		answer, err := http.Get("http://localhost:" + r.ports.json + "/healthcheck")
 		if err != nil {
-			continue
+			return false
 		}
 		_ = answer.Body.Close() // only the status matters
-		if answer.StatusCode == http.StatusOK {
-			return
-		}
-	}
-	r.t.Fatalf("line %d: the service did not become healthy; its output is:\n%s", b.line, term.output())
+		return answer.StatusCode == http.StatusOK
+	})
 }
 
-// checkOutput reports an error unless the expected output is in the output of the last command, or
-// appears within logTimeout in a terminal.
+// checkOutput fails the test unless the expected output is in the output of the last command, or
+// appears in a terminal.
 func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 	r.t.Helper()
 	printed = r.usualPorts(printed)
 	gap := firstMissing(said.text, printed)
-	if gap == "" || r.eventuallyLogged(said.text) {
+	if gap == "" {
 		return
 	}
-	if n := len(r.terminals); n > 0 && strings.TrimSpace(printed) == "" {
-		gap = firstMissingLine(said.text, r.usualPorts(r.terminals[n-1].output()))
-	}
-	r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s%s", said.line, gap, printed, r.terminalLogs())
-}
-
-// eventuallyLogged reports whether a terminal prints the expected text within logTimeout.
-func (r *pageRunner) eventuallyLogged(said string) bool {
 	if len(r.terminals) == 0 {
-		return false
+		r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s", said.line, gap, printed)
+		return
 	}
-	for deadline := time.Now().Add(logTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		for _, term := range r.terminals {
-			if firstMissingLine(said, r.usualPorts(term.output())) == "" {
-				return true
-			}
-		}
-	}
-	return false
+	await.Until(r.t, fmt.Sprintf("line %d: %q in a terminal; the output of the command is:\n%s", said.line, gap, printed), func() bool {
+		return slices.ContainsFunc(r.terminals, func(term *terminal) bool {
+			return firstMissingLine(said.text, r.usualPorts(term.output())) == ""
+		})
+	})
 }
 
 // usualPorts replaces the ports of this run with the default ports that the pages show.

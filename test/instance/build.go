@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,7 +82,11 @@ func linkProgram(store, dir, pkg string) error {
 	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace a program: %w", err)
 	}
-	if err := os.Link(filepath.Join(store, name), target); err != nil {
+	err := os.Link(filepath.Join(store, name), target)
+	if errors.Is(err, syscall.EXDEV) { // GOTMPDIR is on another file system
+		err = exec.Command("cp", filepath.Join(store, name), target).Run()
+	}
+	if err != nil {
 		return fmt.Errorf("link a program: %w", err)
 	}
 	return nil

@@ -43,23 +43,22 @@ func ValkeyInstalled() bool {
 var reserved sync.Map
 
 // FreePort returns a free loopback port, which no other call returns until the process ends, also in
-// other processes: the same port of UDP, which nothing else uses, reserves it. It is below the ports
-// that the kernel assigns to clients, so that no client takes it while the server is down.
+// other processes: the port of UDP at a loopback address that nothing else uses reserves it, where the
+// system has that address. It is below the ports that the kernel assigns to clients, so that no client
+// takes it while the server is down.
 func FreePort() string {
 	for {
 		port := strconv.Itoa(10000 + rand.IntN(20000)) //nolint:gosec // any port will do
-		address := net.JoinHostPort("127.0.0.1", port)
-		reservation, err := net.ListenPacket("udp", address)
-		if err != nil {
+		reservation, err := net.ListenPacket("udp", net.JoinHostPort("127.9.9.9", port))
+		if err != nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			continue
 		}
-		l, err := net.Listen("tcp", address)
+		reserved.Store(port, reservation) // also if another program has the port
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
-			_ = reservation.Close() // another program has the port
 			continue
 		}
 		if err := l.Close(); err == nil {
-			reserved.Store(port, reservation)
 			return port
 		}
 	}
