@@ -4,6 +4,7 @@
 package await
 
 import (
+	"flag"
 	"testing"
 	"time"
 )
@@ -22,16 +23,10 @@ const (
 // what says for what it waited.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	Within(t, Timeout, what, holds)
-}
-
-// Within waits like Until, for at most a timeout.
-func Within(t testing.TB, timeout time.Duration, what string, holds func() bool) {
-	t.Helper()
 	for begun := time.Now(); !holds(); {
 		waited := time.Since(begun)
-		if waited > timeout {
-			t.Fatalf("%s: not within %v", what, timeout)
+		if waited > Timeout {
+			t.Fatalf("%s: not within %v", what, Timeout)
 		}
 		time.Sleep(min(max(waited/8, shortestInterval), longestInterval))
 	}
@@ -65,5 +60,14 @@ func Closed[T any](t testing.TB, what string, ch <-chan T) {
 		case <-time.After(Timeout):
 			t.Fatalf("%s: not within %v", what, Timeout)
 		}
+	}
+}
+
+// AtOnce lets n of the parallel tests of a package run at once, also on fewer cores, for packages whose
+// tests wait most of their time and use little CPU. Call it in TestMain.
+func AtOnce(n string) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", n); err != nil {
+		panic(err) // every test process has the flag
 	}
 }

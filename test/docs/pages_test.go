@@ -23,6 +23,11 @@ const (
 
 var startsService = regexp.MustCompile(`(?m)(make run|tollgate serve|tollgate ratelimit)$`)
 
+func TestMain(m *testing.M) {
+	await.AtOnce("4")
+	m.Run()
+}
+
 // TestPages runs the commands of every page.
 func TestPages(t *testing.T) {
 	built := t.TempDir()

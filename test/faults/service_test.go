@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,10 +53,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	built = dir
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil { // they wait most of their time
-		panic(err) // every test process has the flag
-	}
+	await.AtOnce("6")
 	return postgrestest.Run(m)
 }
 
