@@ -23,6 +23,7 @@ func TestTree(t *testing.T) {
 		"docs":   checkPackageComments,
 		"sizes":  checkSizes,
 		"pages":  checkHandlers,
+		"waits":  func(all []source) []violation { return checkWaits(all, realWaits) },
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { report(t, check(all)) })

@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"go/ast"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +115,7 @@ func importName(f *ast.File, imported string) string {
 		if spec.Name != nil {
 			return spec.Name.Name
 		}
-		return imported
+		return path.Base(imported)
 	}
 	return ""
 }

@@ -52,6 +52,34 @@ func TestPurity(t *testing.T) {
 	}
 }
 
+func TestWaits(t *testing.T) {
+	const file = "core/auth/x_test.go"
+	table := []realWait{{file, 1, "for a reason"}}
+	cases := []struct {
+		name, path, body string
+		table            []realWait
+		want             string
+	}{
+		{"sleep", file, "import \"time\"\nfunc f() { time.Sleep(1) }", nil, file + ":3: mentions time.Sleep"},
+		{"by another name", file, "import t \"time\"\nvar a = t.After", nil, "mentions time.After"},
+		{"in a suite", "ports/clock/clocktest/x.go", "import \"time\"\nvar a = time.Tick(1)", nil, "mentions time.Tick"},
+		{"in a shared part of tests", "test/instance/x.go", "import \"time\"\nvar a = time.Tick(1)", nil, "mentions time.Tick"},
+		{"in an adapter", "adapters/rest/x.go", "import \"time\"\nvar a = time.After(1)", nil, ""},
+		{"arithmetic of time", file, "import \"time\"\nvar a = time.Second", nil, ""},
+		{"in a bubble", file, "import (\n\"testing/synctest\"\n\"time\"\n)\nfunc f() { synctest.Test(nil, func() { time.Sleep(1) }) }", nil, ""},
+		{"beside a bubble", file, "import (\n\"testing/synctest\"\n\"time\"\n)\nfunc f() { synctest.Test(nil, nil); time.Sleep(1) }", nil, "mentions time.Sleep"},
+		{"listed", file, "import \"time\"\nfunc f() { time.Sleep(1) }", table, ""},
+		{"one more than listed", file, "import \"time\"\nfunc f() { time.Sleep(1); <-time.After(1) }", table, "mentions time.After"},
+		{"gone", file, "import \"time\"", table, file + ": waits 0 times for a fixed time: the table says 1"},
+		{"file gone", "core/auth/y_test.go", "", table, file + ": does not exist"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			wantViolation(t, checkWaits(parseTree(t, map[string]string{c.path: "package x\n" + c.body + "\n"}), c.table), c.want)
+		})
+	}
+}
+
 func TestMainMayExit(t *testing.T) {
 	all := parseTree(t, map[string]string{"cmd/tollgate/main.go": "package main\nimport \"os\"\nfunc main() { os.Exit(1) }"})
 	wantViolation(t, checkPurity(all), "")

@@ -124,6 +124,35 @@ var pureBelowImpure = []string{"net/mail", "net/netip", "net/url"}
 // clockCalls are the functions of package time that read or wait for the clock.
 var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
+// waitCalls are the functions of package time that wait for a fixed time.
+var waitCalls = []string{"Sleep", "After", "Tick"}
+
+// realWaits lists where code of tests waits for a fixed time outside of bubbles. A wait for something to
+// happen is a call of test/await.
+var realWaits = []realWait{
+	{"test/await/await.go", 3, "it is how tests wait"},
+	{"core/auth/notices/notices_test.go", 1, "is called in a bubble"},
+	{"core/ratelimit/decide/mixed_test.go", 2, "is called in a bubble"},
+	{"core/ratelimit/lease/slow_test.go", 1, "is called in a bubble"},
+	{"adapters/relational/database/migrate_test.go", 1, "polls still"},
+	{"ports/registrystore/registrystoretest/changes.go", 2, "polls still"},
+	{"plugins/otp-email/mailer_test.go", 1, "a mail server that sends slowly, so that it does not take the processor"},
+	{"test/instance/delayer.go", 1, "a slow network"},
+	{"test/instance/instance.go", 2, "the end of a wait for a process, also for programs that are no tests"},
+	{"test/instance/postgres.go", 1, "the pace of asking a server, also for programs that are no tests"},
+	{"test/instance/server.go", 1, "the pace of asking a server, also for programs that are no tests"},
+	{"test/acceptance/authentication/keys_test.go", 1, "the pace of callers"},
+	{"test/acceptance/authentication/retention_test.go", 1, "polls still"},
+	{"test/docs/shell_test.go", 1, "how long an interrupted command may take before it is killed"},
+	{"test/faults/killed_test.go", 1, "the interval between kills that a long run sets"},
+	{"test/compare/main.go", 1, "a program, no test: the pace of its calls"},
+	{"test/compare/services.go", 1, "a program, no test: the pace of asking a server"},
+	{"test/compare/statsd.go", 1, "a program, no test: the pace of asking a server"},
+	{"test/load/caller.go", 2, "a program, no test: how long it measures"},
+	{"test/load/decisions.go", 1, "a program, no test: the pace of asking a server"},
+	{"test/load/memory.go", 1, "a program, no test: memory settles"},
+}
+
 // topFolders are the folders of the root, except those whose names begin with a dot.
 var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd", "test", "docs", "deploy"}
 
