@@ -56,6 +56,7 @@ func runBuild(root string, race bool, args ...string) error {
 	}
 	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...) // without debug information it links in half the time
 	cmd.Dir = root
+	endWithTest(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, out)
 	}

@@ -28,6 +28,7 @@ type Postgres struct {
 	dir, bin   string
 	credential *syscall.Credential // the account of the server process; nil for the account of the test
 	cmd        *exec.Cmd
+	guard      *exec.Cmd // kills a frozen server after the end of the test; nil while it runs
 }
 
 // postgresFolder returns the folder of PostgreSQL's programs, or "" if it is not installed.
@@ -201,20 +202,42 @@ func (p *Postgres) Remove() {
 }
 
 // Freeze suspends the server and the processes that serve its connections.
-func (p *Postgres) Freeze() error { return p.signalAll(syscall.SIGSTOP) }
+func (p *Postgres) Freeze() error {
+	ids, err := p.signalAll(syscall.SIGSTOP)
+	if err != nil {
+		return err
+	}
+	// A process that is suspended does not notice that its server was killed with the test. The guard
+	// reads a pipe, which then ends.
+	p.guard = exec.Command("/bin/sh", append([]string{"-c", `read -r _; kill -KILL "$@"`, "sh"}, ids...)...)
+	p.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if _, err := p.guard.StdinPipe(); err != nil {
+		return fmt.Errorf("guard of a frozen server: %w", err)
+	}
+	return p.guard.Start()
+}
 
 // Thaw resumes a frozen server.
-func (p *Postgres) Thaw() error { return p.signalAll(syscall.SIGCONT) }
+func (p *Postgres) Thaw() error {
+	if p.guard != nil {
+		_ = p.guard.Process.Kill() // it waits
+		_ = p.guard.Wait()         // it ends by a signal, which is an error
+		p.guard = nil
+	}
+	_, err := p.signalAll(syscall.SIGCONT)
+	return err
+}
 
 // signalAll sends a signal to the server, which then starts no more processes, and to the processes
-// that it started.
-func (p *Postgres) signalAll(s syscall.Signal) error {
+// that it started. It returns the ids of all.
+func (p *Postgres) signalAll(s syscall.Signal) (ids []string, err error) {
 	if err := p.cmd.Process.Signal(s); err != nil {
-		return fmt.Errorf("signal postgres: %w", err)
+		return nil, fmt.Errorf("signal postgres: %w", err)
 	}
+	ids = append(ids, strconv.Itoa(p.cmd.Process.Pid))
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
-		return fmt.Errorf("list processes: %w", err)
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
@@ -223,12 +246,14 @@ func (p *Postgres) signalAll(s syscall.Signal) error {
 		}
 		// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)).
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if len(fields) < 2 || fields[1] != strconv.Itoa(p.cmd.Process.Pid) {
+		if len(fields) < 2 || fields[1] != ids[0] {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+		id := filepath.Base(filepath.Dir(path))
+		if pid, err := strconv.Atoi(id); err == nil {
 			_ = syscall.Kill(pid, s) // it may have ended
+			ids = append(ids, id)
 		}
 	}
-	return nil
+	return ids, nil
 }
