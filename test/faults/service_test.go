@@ -38,7 +38,7 @@ var built string
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "tollgate-faults-")
+	dir, err := instance.NewFolder("tollgate-faults")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -104,21 +102,4 @@ func LockFile(path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() { _ = file.Close() }, nil // closing ends the lock
-}
-
-// ParentID identifies the parent process. The test processes of one go test run have the same
-// parent. The id contains the start time of the parent if the system has /proc, because systems
-// reuse process ids.
-func ParentID() string {
-	id := strconv.Itoa(os.Getppid())
-	text, err := os.ReadFile("/proc/" + id + "/stat")
-	if err != nil {
-		return id
-	}
-	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time
-	// is the 20th field after it.
-	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > 19 {
-		return id + "-" + fields[19]
-	}
-	return id
 }

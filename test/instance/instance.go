@@ -89,9 +89,9 @@ type Instance struct {
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
 	// A process that is killed leaves its temporary files, among them the sockets of its plugins, whose
 	// paths must be short.
-	temporary, err := os.MkdirTemp("", "i")
+	temporary, err := NewFolder("i")
 	if err != nil {
-		return nil, fmt.Errorf("temporary folder of %s: %w", binary, err)
+		return nil, err
 	}
 	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
 	i.cmd.Env = append(slices.Clone(environ), "TMPDIR="+temporary)

@@ -40,11 +40,11 @@ var uncheckedResponses = map[string]string{
 // Each process stores what it got; the last one to end checks. Where only some packages run, no
 // process checks.
 func CheckCoverage() error {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("tollgate-responses-%d-%s", os.Getuid(), instance.ParentID()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("folder of the received responses: %w", err)
+	dir, err := instance.RunFolder("tollgate-responses")
+	if err != nil {
+		return err
 	}
-	unlock, err := instance.LockFile(dir + ".lock")
+	unlock, err := instance.LockFile(filepath.Join(dir, "lock"))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func CheckCoverage() error {
 	if err != nil || !complete {
 		return err
 	}
-	_, _ = os.RemoveAll(dir), os.Remove(dir+".lock") // temporary files; the system removes what is left
+	_ = os.RemoveAll(dir) // the next run removes what is left
 	return reportMissing(all)
 }
 

@@ -1,0 +1,64 @@
+package instance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// folders is the number of folders that NewFolder has created.
+var folders atomic.Int64
+
+// NewFolder creates a temporary folder for this process, which the caller removes. It first removes
+// those of the same name that processes left which were killed.
+func NewFolder(name string) (string, error) {
+	removeAbandoned(name)
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s-%s-%d", name, processID(os.Getpid()), folders.Add(1)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("temporary folder: %w", err)
+	}
+	return dir, nil
+}
+
+// RunFolder returns a temporary folder for the test processes of one go test run, which have the same
+// parent. It first removes those that other runs left.
+func RunFolder(name string) (string, error) {
+	removeAbandoned(name)
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s-%s-%d", name, processID(os.Getppid()), 0))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("temporary folder: %w", err)
+	}
+	return dir, nil
+}
+
+// removeAbandoned removes the folders of processes that have ended.
+func removeAbandoned(name string) {
+	prefix := filepath.Join(os.TempDir(), name+"-")
+	found, _ := filepath.Glob(prefix + "*-*-*") // the pattern is well formed
+	for _, dir := range found {
+		id := strings.Split(strings.TrimPrefix(dir, prefix), "-")
+		pid, err := strconv.Atoi(id[0])
+		if err == nil && len(id) == 3 && processID(pid) != id[0]+"-"+id[1] {
+			_ = os.RemoveAll(dir) // another user's stays
+		}
+	}
+}
+
+// processID identifies a process. It contains the start time of the process if the system has /proc,
+// because systems reuse process ids.
+func processID(pid int) string {
+	id := strconv.Itoa(pid)
+	text, err := os.ReadFile("/proc/" + id + "/stat")
+	if err != nil {
+		return id
+	}
+	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time
+	// is the 20th field after it.
+	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > 19 {
+		return id + "-" + fields[19]
+	}
+	return id
+}
