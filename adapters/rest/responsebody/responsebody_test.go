@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -31,8 +32,8 @@ type response struct {
 	raw    int
 }
 
-// newApp returns an app that serves bodies with Send and with Fixed.
-func newApp() *fiber.App {
+// sharedApp serves bodies with Send and with Fixed.
+var sharedApp = sync.OnceValue(func() *fiber.App {
 	app, sender := fiber.New(), responsebody.New(responsebody.Config{})
 	for path, body := range map[string]string{"/short": short, "/long": long, "/huge": huge, "/empty": ""} {
 		shared := responsebody.NewShared("text/plain; charset=utf-8", []byte(body))
@@ -43,7 +44,7 @@ func newApp() *fiber.App {
 		app.Get("/fixed"+path, responsebody.NewFixed("text/plain; charset=utf-8", []byte(body)).Send)
 	}
 	return app
-}
+})
 
 func call(t *testing.T, method, path string, headers ...string) response {
 	t.Helper()
@@ -51,7 +52,7 @@ func call(t *testing.T, method, path string, headers ...string) response {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	got, err := newApp().Test(r, -1)
+	got, err := sharedApp().Test(r, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
