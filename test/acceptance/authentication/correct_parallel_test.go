@@ -174,7 +174,7 @@ func TestPasswordChangesInParallel(t *testing.T) {
 // TestHashesRenewedInParallel raises the cost of hashes and signs in on all instances at once.
 func TestHashesRenewedInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		for round := range 5 {
+		for round := range 3 {
 			p := e.NewPerson(t, fmt.Sprintf("ada%d@example.com", round))
 			on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000", fmt.Sprint("ARGON2_ITERATIONS=", round+2))
 			got := countOutcomes(t, fixture.CallInParallel(t, 8, func(i int) (apiclient.Response, error) {

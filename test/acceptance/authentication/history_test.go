@@ -2,7 +2,6 @@ package authentication
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -196,7 +193,7 @@ func TestBrokenCounts(t *testing.T) {
 	s := e.Start(t, "RISK_HISTORY=on")
 	ada := e.NewPerson(t, "ada@example.com")
 	ada.Login(t, s)
-	db := openProduction(t, e)
+	db := e.OpenDatabase(t)
 	for _, statement := range []string{"ALTER TABLE history_counts RENAME TO away", "ALTER TABLE history_deferred RENAME TO away_too"} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -209,23 +206,10 @@ func TestBrokenCounts(t *testing.T) {
 	}
 }
 
-// openProduction opens the database of a production environment.
-func openProduction(t *testing.T, e *fixture.Environment) *sql.DB {
-	t.Helper()
-	for _, setting := range e.Environ {
-		if url, ok := strings.CutPrefix(setting, "DATABASE_URL="); ok {
-			db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(url)))
-			t.Cleanup(func() { _ = db.Close() })
-			return db
-		}
-	}
-	t.Fatal("the environment has no DATABASE_URL")
-	return nil
-}
-
 // TestKilledWhileLearning lets people step up on two instances at once and kills both before they
 // have gathered what they learnt. Each sign-in counts once after that.
 func TestKilledWhileLearning(t *testing.T) {
+	t.Parallel()
 	e := fixture.NewProduction(t)
 	settings := []string{"AUTH_RATE_LIMIT=10000"}
 	instances := []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)}
@@ -245,7 +229,7 @@ func TestKilledWhileLearning(t *testing.T) {
 	for _, s := range instances {
 		s.Process.Kill()
 	}
-	db := openProduction(t, e)
+	db := e.OpenDatabase(t)
 	number := func(query string) (n float64) {
 		if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 			t.Fatal(err)
@@ -268,21 +252,41 @@ func TestKilledWhileLearning(t *testing.T) {
 	}
 }
 
-// TestRetentionOfCounts learns a sign-in that ends within seconds and one that does not.
+// TestRetentionOfCounts learns a sign-in of two people. The counts of the one whose last sign-in is older
+// than the retention are removed, those of the other are not.
 func TestRetentionOfCounts(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RETENTION_INTERVAL=1s")
 		ada, bob := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "bob@example.com")
 		file := filepath.Join(e.Dir, "record.jsonl")
-		fixture.WriteFile(t, file, recordedSignIn(ada, time.Now().Add(-180*24*time.Hour+10*time.Second))+recordedSignIn(bob, time.Now()))
+		fixture.WriteFile(t, file, recordedSignIn(ada, time.Now())+recordedSignIn(bob, time.Now()))
 		var learnt struct{ SignIns int }
 		e.ReadCommand(t, &learnt, "risk", "learn", file)
 		if learnt.SignIns != 2 {
 			t.Fatalf("learnt from %d sign-ins", learnt.SignIns)
 		}
-		await.Until(t, "counts are removed", func() bool {
+		epoch := "0"
+		if e.Shared {
+			epoch = "'epoch'"
+		}
+		db := e.OpenDatabase(t)
+		const ofAda = " WHERE user_id = (SELECT id FROM accounts WHERE email = 'ada@example.com')"
+		if _, err := db.ExecContext(t.Context(), "UPDATE history_counts SET period = 0, last_at = "+epoch+ofAda); err != nil {
+			t.Fatal(err)
+		}
+		number := func(condition string) (n float64) {
+			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM history_counts"+condition).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		await.Until(t, "counts are removed", func() bool { return number(ofAda) == 0 })
+		await.Until(t, "the removed counts are counted", func() bool {
 			return s.Metric("tollgate_records_removed_total", "kind", "history_counts") > 0
 		})
+		if number("") == 0 {
+			t.Error("the counts of a recent sign-in are removed too")
+		}
 		bob.Login(t, s)
 		bob.StepUp(t, e, s)
 	})

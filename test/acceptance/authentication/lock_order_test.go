@@ -1,13 +1,9 @@
 package authentication
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -79,15 +75,7 @@ func findNewestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string
 // countDeadlocks returns how many deadlocks PostgreSQL has solved in the environment's database.
 func countDeadlocks(t *testing.T, e *fixture.Environment) (n int) {
 	t.Helper()
-	var address string
-	for _, setting := range e.Environ {
-		if url, ok := strings.CutPrefix(setting, "DATABASE_URL="); ok {
-			address = url
-		}
-	}
-	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
-	defer func() { _ = db.Close() }() // it was only read
-	err := db.QueryRowContext(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+	err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}

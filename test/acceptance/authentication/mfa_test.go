@@ -300,7 +300,9 @@ func TestMFAOfOperators(t *testing.T) {
 // TestReauthentication lets the last code get too old for an enrolment. A password in the request or
 // another step-up counts (contract A-64).
 func TestReauthentication(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s", "RISK_VELOCITY_SESSIONS=1000")
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)

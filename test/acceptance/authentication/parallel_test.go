@@ -108,12 +108,14 @@ func TestRefreshInParallel(t *testing.T) {
 // TestEndedEverywhere checks that a session that ends on one instance is refused by the other
 // within a second, and by both after they were killed.
 func TestEndedEverywhere(t *testing.T) {
+	t.Parallel()
 	whole := fixture.NewProduction(t)
 	withoutStore := *whole // two instances on one PostgreSQL, each with its own cache
 	withoutStore.Environ = slices.DeleteFunc(slices.Clone(whole.Environ), func(v string) bool { return strings.HasPrefix(v, "KVSTORE_URL=") })
 	alone := fixture.NewEnvironment(t, "embedded")
 	for name, e := range map[string]*fixture.Environment{"PostgreSQL and Valkey": whole, "PostgreSQL": &withoutStore, "embedded": alone} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			on := []*fixture.Service{e.Start(t, fixture.RelaxedRiskSettings...)}
 			if e.Shared {
 				on = append(on, e.Start(t, append([]string{"DATA_DIR=" + filepath.Join(e.Dir, "elsewhere")}, fixture.RelaxedRiskSettings...)...))

@@ -3,7 +3,6 @@ package authentication
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -22,12 +21,7 @@ func TestRetention(t *testing.T) {
 			apiclient.Call(t, "GET", s.API+"/audit-logs", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &found)
 			return found.Total
 		}
-		for deadline := time.Now().Add(30 * time.Second); total() > 0; {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d events are still there", total())
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		await.Until(t, "no event is left", func() bool { return total() == 0 })
 		const removed = "tollgate_records_removed_total"
 		await.Until(t, "the removed events are counted", func() bool { return s.Metric(removed, "kind", "audit_events") > 0 })
 		if n := s.Metric(removed, "kind", "sessions"); n != 0 {

@@ -109,7 +109,9 @@ func trustDevice(t *testing.T, p *fixture.Person, s *fixture.Service) {
 // TestRiskOfPlaces signs in from many places and checks the trust levels and the risk factors in
 // the audit log.
 func TestRiskOfPlaces(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"), filepath.Join(e.Dir, "tor.txt")
 		writeCityDatabase(t, city)
 		fixture.WriteFile(t, listed, "# bad\n203.0.113.2\n")

@@ -80,7 +80,9 @@ func TestStepUpMethods(t *testing.T) {
 
 // TestExpiry checks that tokens, challenges, locks and pending logins expire on time.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		t.Parallel()
 		s := e.Start(t, append([]string{
 			"ACCESS_TOKEN_TTL=2s", "REFRESH_TOKEN_TTL=4s", "OTP_TTL=1s", "LOCKOUT_DURATION=1s", "LOCKOUT_THRESHOLD=1", "MFA_PENDING_TTL=1s",
 		}, fixture.RelaxedRiskSettings...)...)
