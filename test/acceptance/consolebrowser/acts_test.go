@@ -59,6 +59,7 @@ func TestActs(t *testing.T) {
 		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
 			t.Parallel()
 			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+				skipInShort(t, e, scripts)
 				s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
 				ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 				bea := e.NewWriter(t, s, "bea@example.com", "review *")
@@ -82,6 +83,15 @@ func TestActs(t *testing.T) {
 				actOnAccount(t, open("cem@example.com"))
 			})
 		})
+	}
+}
+
+// skipInShort skips two of the four combinations in a short run, in which there is each environment and each
+// kind of browser once.
+func skipInShort(t *testing.T, e *fixture.Environment, scripts bool) {
+	t.Helper()
+	if testing.Short() && scripts != e.Shared {
+		t.Skip("long: uses each page with the other database too; make test-long runs it")
 	}
 }
 

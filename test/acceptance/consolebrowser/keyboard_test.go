@@ -137,6 +137,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
+	skipInShort(t, e, scripts)
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	e.NewPerson(t, "bea@example.com", "review *")

@@ -104,6 +104,9 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		if testing.Short() && e.Shared {
+			t.Skip("long: checks the pages again, which do not depend on the database; make test-long runs it")
+		}
 		site := openSite(t, e)
 		site.checkOpenPages()
 		site.checkOwnPages()
@@ -265,7 +268,11 @@ func (s *site) check(p *person, name, path string) {
 func (s *site) checkOpen(p *person, name string) {
 	s.t.Helper()
 	p.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](s.axe+";undefined"))
-	for _, v := range chromium.Viewports(1400, 320) {
+	viewports := chromium.Viewports(1400, 320)
+	if testing.Short() { // one of each width and of each scheme; make test-long has all four
+		viewports = viewports[1:3]
+	}
+	for _, v := range viewports {
 		p.tab.SetViewport(s.t, v)
 		chromium.SavePicture(s.t, p.tab, fmt.Sprintf("%s-%s", name, v.Name))
 		found, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[[]string](auditScript, chromedp.EvalAwaitPromise))
