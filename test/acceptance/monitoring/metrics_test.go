@@ -62,8 +62,8 @@ func startWithAllMetrics(t *testing.T, e *fixture.Environment) *fixture.Service 
 	t.Helper()
 	files := fixture.NewTLSFiles(e.Dir)
 	files.Write(t, testcert.NewAuthority(t))
+	e.RunCommand(t, "", "mirror", "add", "other", upstream.Start(t).URL) // before the start, which looks for mirrors
 	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+files.Cert, "GRPC_SERVER_TLS_KEY="+files.Key, "PACKAGE_CHECKS=enforce")
-	e.RunCommand(t, "", "mirror", "add", "other", upstream.Start(t).URL)
 	await.Until(t, "the gauges of the mirror", func() bool { return s.ReadMetrics("tollgate_mirror_failing")["tollgate_mirror_failing"] != nil })
 	return s
 }
