@@ -99,7 +99,7 @@ plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
 	go run ./test/plots
 
 bench: ## measure the service under load
-	test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
+	TMPDIR="$${TMPDIR-/tmp}" test/servers/with.sh go run ./test/load $(LOAD_FLAGS)
 
 compare: tool-envoy-ratelimit ## compare answers and statistics with those of the Envoy rate limit service
 	test/servers/with.sh go run ./test/compare -peer $(ENVOY_RATELIMIT) $(COMPARE_FLAGS)

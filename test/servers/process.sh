@@ -24,7 +24,20 @@ finish() {
     stop_process ${started[i]}
   done
   allow_service_starts
-  [ -z "$workdir" ] || rm -rf "$workdir"
+  kill_strays
+  remove_folders
+}
+
+# kill_strays kills the processes that left the command's process group: those with its environment or a program in the
+# folder of the run.
+kill_strays() {
+  [ -n "$workdir" ] && [ -d /proc/self ] || return 0
+  local path
+  for path in $({ grep -lsF "TOLLGATE_TEST_RUN=$workdir" /proc/[0-9]*/environ || true; } 2>/dev/null) \
+    $(find /proc/[0-9]*/exe -lname "$workdir/*" 2>/dev/null || true); do
+    path=${path#/proc/}
+    kill -KILL "${path%%/*}" 2>/dev/null || true
+  done
 }
 
 # interrupted SIGNAL STATUS sends the signal to the command; if no command runs, it exits at once.
@@ -39,7 +52,7 @@ interrupted() {
 run_command() {
   local status=0 patience=100
   set -m
-  "$@" &
+  TMPDIR=$workdir/tmp TOLLGATE_TEST_RUN=$workdir "$@" &
   command_id=$!
   set +m
   wait "$command_id" || status=$?

@@ -9,14 +9,19 @@
 #   TEST_AXE             the file axe.min.js of axe-core, which looks for faults of accessibility in pages
 #
 # If a variable is set, the tests use that server. For each variable that is not set, the script installs the server if
-# it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. When
-# the command ends, fails or is interrupted, the script stops these servers and removes their files. Its exit status is
-# the command's.
+# it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. The
+# command gets a TMPDIR in the same folder. If TMPDIR is set, the folder is created there; otherwise in memory, if there
+# is memory-backed storage with enough space, or in /tmp.
+#
+# When the command ends, fails or is interrupted, the script stops these servers, kills what the command left running,
+# and removes the folder. Its exit status is the command's.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=process.sh
 source "$here/process.sh"
+# shellcheck source=storage.sh
+source "$here/storage.sh"
 # shellcheck source=install.sh
 source "$here/install.sh"
 # shellcheck source=postgres.sh
@@ -35,14 +40,12 @@ if [ $# -eq 0 ]; then
   exit 2
 fi
 
-workdir=$(mktemp -d "${TMPDIR:-/tmp}/tollgate-servers.XXXXXX")
-# The accounts of the servers must be able to enter the folder to reach their own folders in it.
-chmod 755 "$workdir"
 trap finish EXIT
 trap 'interrupted INT 130' INT
 trap 'interrupted TERM 143' TERM
 trap 'interrupted HUP 129' HUP
 
+make_folders
 install_missing
 
 postgres_ready

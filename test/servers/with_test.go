@@ -1,0 +1,136 @@
+// Package servers tests the script with.sh, which starts the servers of the tests. It has no code.
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+// interrupted is the environment variable that makes this program the command that the test
+// interrupts.
+const interrupted = "TEST_INTERRUPTED"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(interrupted) != "" {
+		if err := waitForInterruption(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// waitForInterruption creates a database and files, starts children, one of which leaves the process
+// group, and prints the children's ids and the folders.
+func waitForInterruption() error {
+	if _, err := postgrestest.Create(context.Background()); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "files-")
+	if err != nil {
+		return err
+	}
+	child, stray := exec.Command("sleep", "1000"), exec.Command("sleep", "1000")
+	stray.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := errors.Join(child.Start(), stray.Start()); err != nil {
+		return err
+	}
+	fmt.Println(dir, os.Getenv("GOTMPDIR"))
+	fmt.Printf("(process %d) (process %d)\n", child.Process.Pid, stray.Process.Pid)
+	return child.Wait()
+}
+
+// TestInterruption interrupts the script while its command runs. No process, folder or database is
+// left.
+func TestInterruption(t *testing.T) {
+	for _, program := range []string{"valkey-server", "memcached"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs " + program)
+		}
+	}
+	if !instance.PostgresInstalled() {
+		t.Skip("needs PostgreSQL")
+	}
+	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			folders, processes := interrupt(t, signal, status)
+			for _, folder := range folders {
+				if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is left: %v", folder, err)
+				}
+			}
+			if len(processes) != 5 {
+				t.Errorf("the script and its command started the processes %v, want three servers and two children", processes)
+			}
+			for _, id := range processes {
+				await.Until(t, "the end of process "+id, func() bool { return !isRunning(id) })
+			}
+		})
+	}
+}
+
+// interrupt runs the script with its own servers, sends it a signal when its command waits, and
+// returns the folders and processes of both.
+func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, processes []string) {
+	t.Helper()
+	cmd := exec.Command("./with.sh", os.Args[0]) //nolint:gosec // this program
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); !strings.HasPrefix(name, "TEST_") && name != "TMPDIR" && name != "GOTMPDIR" {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	cmd.Env = append(cmd.Env, "TEST_CHROMIUM=none", "TEST_AXE=none", interrupted+"=yes")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range 2 {
+		lines.Scan()
+		folders = append(folders, strings.Fields(lines.Text())...)
+	}
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // its exit status is not 0
+	if len(folders) != 6 || cmd.ProcessState.ExitCode() != status {
+		t.Fatalf("the command printed %v and the script ended with %v, want status %d\n%s", folders, cmd.ProcessState, status, &log)
+	}
+	text := log.String() + strings.Join(folders[2:], " ")
+	for _, found := range regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(text, -1) {
+		processes = append(processes, found[1])
+	}
+	run := filepath.Dir(filepath.Dir(folders[0])) // the folder of the run has tmp, which has the files
+	return []string{run, folders[1]}, processes
+}
+
+// isRunning reports whether a process has not ended. One that has ended may wait for its parent.
+func isRunning(id string) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", id, "stat"))
+	if err != nil {
+		return false
+	}
+	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)).
+	return !bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" Z"))
+}
