@@ -201,17 +201,23 @@ func readAllLists(t *testing.T, servers int) {
 // abortRequest sends a request and closes the connection at once.
 func abortRequest(t *testing.T, address string) {
 	t.Helper()
+	if err := sendRequest(t, address).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sendRequest sends a request over a connection of its own, which it returns.
+func sendRequest(t *testing.T, address string) net.Conn {
+	t.Helper()
 	host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return c
 }
 
 // endlessLists are lists that are compiled until their context ends.
@@ -251,6 +257,13 @@ func TestAbortedAllowLists(t *testing.T) {
 		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
 	})
 	address := resttest.Serve(t, server) + "/registries/all/allowlist/"
+	answered := sendRequest(t, address+"missing.json") // the first server starts goroutines that stay
+	if _, err := io.Copy(io.Discard, answered); err != nil {
+		t.Fatal(err)
+	}
+	if err := answered.Close(); err != nil {
+		t.Fatal(err)
+	}
 	before := countBusyGoroutines()
 	for range 40 {
 		abortRequest(t, address+"claude.json")
