@@ -2,7 +2,6 @@ package database_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // emptyDatabases returns, by kind, functions that create an empty database and return a function
@@ -180,9 +180,7 @@ func TestMigrationsLetOthersPass(t *testing.T) {
 			migrated <- err
 		}()
 		for range 3 {
-			if err := awaitWaiting(t, others); err != nil {
-				return err
-			}
+			awaitWaiting(t, others)
 			if err := others.Execute(t.Context(), "SELECT id FROM sessions"); err != nil {
 				return err
 			}
@@ -206,16 +204,16 @@ func lockSessions(ctx context.Context, db *relationaltest.Database) error {
 }
 
 // awaitWaiting waits until a migration waits for a table that another transaction uses.
-func awaitWaiting(t *testing.T, db *relationaltest.Database) error {
+func awaitWaiting(t *testing.T, db *relationaltest.Database) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	await.Until(t, "a migration that waits for a table", func() bool {
 		n, err := db.QueryInt(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
-		if err != nil || n > 0 {
-			return err
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	return errors.New("no migration waits for a table")
+		return n > 0
+	})
 }
 
 func TestOtherDatabasesAreRefused(t *testing.T) {

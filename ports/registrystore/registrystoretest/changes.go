@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // ChangesStores are an empty store as two processes use it.
@@ -131,13 +132,19 @@ func changesOfOthers(t *testing.T, o openedChanges) {
 		hint, known := o.Changes.Hint(), o.revision(t)
 		read := time.Now()
 		o.other.saved(t, published(release(t, "com.example/a", strconv.Itoa(n)+".0.0", n)))
-		for o.Changes.Hint() == hint && time.Since(read) < o.Changes.ValidFor() {
-			time.Sleep(time.Millisecond)
-		}
+		o.awaitInvalid(t, hint, read)
 		if o.revision(t) == known {
 			t.Errorf("the revision is still %+v after publication %d", known, n)
 		}
 	}
+}
+
+// awaitInvalid waits until a revision that was read at a time, with a hint, is not used any longer.
+func (o openedChanges) awaitInvalid(t *testing.T, hint uint64, read time.Time) {
+	t.Helper()
+	await.Until(t, "the end of a revision", func() bool {
+		return o.Changes.Hint() != hint || time.Since(read) >= o.Changes.ValidFor()
+	})
 }
 
 // position returns the present position of removals.
@@ -296,9 +303,7 @@ func changesOfViews(t *testing.T, o openedChanges) {
 			if by == o.OwnViews && o.Changes.Hint() == hint {
 				t.Errorf("the hint is still %d after own change %d", hint, i)
 			}
-			for o.Changes.Hint() == hint && time.Since(read) < o.Changes.ValidFor() {
-				time.Sleep(time.Millisecond)
-			}
+			o.awaitInvalid(t, hint, read)
 			after := o.revision(t)
 			if after.Views == known.Views || after.Changes != known.Changes || after.Removals != known.Removals {
 				t.Errorf("the revision was %+v and is %+v after change %d", known, after, i)
