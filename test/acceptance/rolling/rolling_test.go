@@ -25,8 +25,6 @@ const (
 	// instance stops, even on a busy machine.
 	drainTime     = 2 * time.Second
 	checkInterval = 20 * time.Millisecond
-	// dependencyTimeout is how long an instance waits for its dependencies.
-	dependencyTimeout = 20 * time.Second
 	// minSteps is the number of steps of each kind of work between two events.
 	minSteps = 10
 )
@@ -116,9 +114,7 @@ func newRollingEnvironment(t *testing.T) *fixture.Environment {
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rolling.yaml"), rollingRules)
 	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 	e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
-	// The store and the machine may be busy with other tests; this test does not check response
-	// times.
-	e.Environ = append(e.Environ, "SHUTDOWN_DRAIN="+drainTime.String(), "KVSTORE_TIMEOUT="+dependencyTimeout.String(), "DATABASE_STATEMENT_TIMEOUT="+dependencyTimeout.String())
+	e.Environ = append(e.Environ, "SHUTDOWN_DRAIN="+drainTime.String())
 	return e
 }
 
