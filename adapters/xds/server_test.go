@@ -157,7 +157,7 @@ func largeResource(count int) *configpb.RateLimitConfig {
 	c := &configpb.RateLimitConfig{Name: "large", Domain: "large"}
 	for i := range count {
 		c.Descriptors = append(c.Descriptors, &configpb.RateLimitDescriptor{
-			Key: "k", Value: fmt.Sprintf("value %d", i), RateLimit: perMinute(1),
+			Key: "k", Value: fmt.Sprintf("value %0200d", i), RateLimit: perMinute(1),
 		})
 	}
 	return c

