@@ -19,7 +19,7 @@ func TestServerWithoutConnections(t *testing.T) {
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	// The service may have 20 connections, more than the server gives out.
-	s := startService(t, "DATABASE_URL="+p.URL(p.Address), "REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")
+	s := startService(t, "DATABASE_URL="+p.URL(p.Address), "REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0", "DATABASE_TIMEOUT=30s")
 	s.wantAll("before", s.callInParallel(serversPath, 1), http.StatusOK)
 	taken := 0
 	for ; ; taken++ {

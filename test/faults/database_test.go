@@ -43,10 +43,10 @@ func startPostgres(t *testing.T) *instance.Postgres {
 
 // startOnPostgres starts a service that connects to PostgreSQL at an address. It keeps no responses,
 // so that each read reaches the database.
-func startOnPostgres(t *testing.T, p *instance.Postgres, address string) *service {
+func startOnPostgres(t *testing.T, p *instance.Postgres, address string, environ ...string) *service {
 	t.Helper()
-	return startService(t, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
-		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")
+	return startService(t, append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
+		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")...)
 }
 
 // answers holds the number of responses of a crowd by status.
@@ -281,7 +281,7 @@ func TestSlowStatement(t *testing.T) {
 func TestConnectionsLost(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)
-	s := startOnPostgres(t, p, p.Address)
+	s := startOnPostgres(t, p, p.Address, "DATABASE_TIMEOUT=30s")
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	other.SetMaxOpenConns(1)

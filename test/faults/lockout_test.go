@@ -36,7 +36,7 @@ func logIn(s *service, email, password string) int {
 func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	t.Parallel()
 	address := postgrestest.NewMigrated(t)
-	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_STATEMENT_TIMEOUT=1m"}
+	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_TIMEOUT=30s"}
 	left := startService(t, environ...)
 	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
 	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
