@@ -82,12 +82,14 @@ var historySettings = append([]string{"AUTH_RATE_LIMIT=10000", "RISK_UNVERIFIED_
 // TestHistoryModes signs in from a strange device in each mode.
 func TestHistoryModes(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append([]string{"RISK_HISTORY=off"}, historySettings...)...)
 		ada := e.NewPerson(t, "ada@example.com")
 		learnRecord(t, e, ada, 505)
 		thief := &fixture.Person{Email: ada.Email, Device: strangeDevice}
+		var s *fixture.Service
 		for _, mode := range []string{"off", "shadow", "on"} {
-			s.Stop()
+			if s != nil {
+				s.Stop()
+			}
 			s = e.Start(t, append([]string{"RISK_HISTORY=" + mode}, historySettings...)...)
 			thief.Login(t, s)
 			score, _, h := readHistory(t, thief, e)

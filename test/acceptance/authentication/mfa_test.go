@@ -137,8 +137,9 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 	} {
 		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", c.body).WantStatus(t, http.StatusBadRequest), c.code)
 	}
-	acceptLogin(t, p, verifyLogin(t, p, s, user, app.Code(t, 1)))
-	apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Code(t, 1)).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+	code := app.Code(t, 1) // of the same step for both
+	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
+	apiclient.WantAuthError(t, verifyLogin(t, p, s, user, code).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
 	if p.TrustLevel != "LIMITED_TRUST" {
 		t.Errorf("trust level is %s", p.TrustLevel)
 	}
