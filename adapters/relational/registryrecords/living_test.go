@@ -22,33 +22,25 @@ const (
 	crowdDeleted = 20_000
 )
 
-// manyDeleted is a server with three active versions and thousands of deleted ones.
+// manyDeleted is a server with three active versions and more than a thousand deleted ones.
 const manyDeleted = "org.zebra/deleted"
 
-// crowdedDatabase returns a database in which most servers that sort first are deleted.
-func crowdedDatabase(t *testing.T, kind string, open func(t *testing.T) *relationaltest.Database) *relationaltest.Database {
-	t.Helper()
-	db := open(t)
+// crowded has databases in which most servers that sort first are deleted.
+var crowded = relationaltest.NewFilled(func(kind string) []string {
 	statements := insertCrowd(kind, crowdActive, crowdDeleted)
-	numbers, at, document, flag := "generate_series(1, 5000) AS n (i)", "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "'{}'", "n.i = 1"
+	at, document, flag := "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "'{}'", "n.i = 1"
 	if kind == relationaltest.SQLite {
-		numbers, at = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i FROM n) AS n", "1767225600000000 + n.i * 1000000"
-		document = "CAST('{}' AS BLOB)"
+		at, document = "1767225600000000 + n.i * 1000000", "CAST('{}' AS BLOB)"
 	}
 	statements = slices.Insert(statements, 0, "INSERT INTO servers (name) VALUES ('"+manyDeleted+"')",
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
 			SELECT '`+manyDeleted+"', CAST(n.i AS text), CASE WHEN n.i > 3 THEN 'deleted' ELSE 'active' END, '', "+
-			strings.Join([]string{at, at, at, flag, document}, ", ")+" FROM "+numbers)
+			strings.Join([]string{at, at, at, flag, document}, ", ")+" FROM "+numbers(kind, 1500))
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE") // now, and not whenever the server does it
 	}
-	for _, statement := range statements {
-		if err := db.Execute(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return db
-}
+	return statements
+})
 
 // historyStart is when the first versions of the crowded registry were updated.
 var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -132,9 +124,9 @@ func findLatest(name registry.Name) func(ctx context.Context, s *registryrecords
 
 // TestReadsSkipDeletedRows checks the plans of all reads of a registry with many deleted versions.
 func TestReadsSkipDeletedRows(t *testing.T) {
-	for kind, open := range relationaltest.Databases(t) {
+	for kind, open := range crowded.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
-			db := crowdedDatabase(t, kind, open)
+			db := open(t)
 			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
 			for name, r := range crowdedReads(t) {
 				t.Run(name, func(t *testing.T) {
@@ -220,9 +212,9 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	early := 0
-	for kind, open := range relationaltest.Databases(t) {
+	for kind, open := range crowded.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
-			servers := registryrecords.NewServers(crowdedDatabase(t, kind, open).DB, registryrecords.Config{})
+			servers := registryrecords.NewServers(open(t).DB, registryrecords.Config{})
 			var withDeleted []registry.Record
 			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
 				all, _ := readAllPages(t, servers, scope)

@@ -12,10 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// insertReviews returns the statements that add 10,000 servers with two versions each, and to each of
-// them a pending replacement, a pending new version, a review that an operator decided and one that a
-// person did.
-func insertReviews(kind string) []string {
+// reviewed has databases with 10,000 servers with two versions each, and for each of them a pending
+// replacement, a pending new version, a review that an operator decided and one that a person did.
+var reviewed = relationaltest.NewFilled(func(kind string) []string {
 	words := wordsOf(kind)
 	statements := insertServers(kind)
 	for _, r := range []struct{ prefix, version, state, kind, by string }{
@@ -35,19 +34,14 @@ func insertReviews(kind string) []string {
 		statements = append(statements, "VACUUM ANALYZE")
 	}
 	return statements
-}
+})
 
 // TestReviewsAreReadByIndexes checks that the documents of a page of reviews, and what operators have
 // decided, are found without reading the others.
 func TestReviewsAreReadByIndexes(t *testing.T) {
-	for kind, open := range relationaltest.Databases(t) {
+	for kind, open := range reviewed.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			for _, statement := range insertReviews(kind) {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
-			}
 			store := registryrecords.NewReviews(db.DB)
 			pending := make([]review.Review, registrystore.MaxCompared)
 			for i := range pending {

@@ -6,9 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
-	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 )
 
@@ -39,32 +36,6 @@ type Database struct {
 func (d *Database) OpenAgain(t testing.TB) *Database {
 	t.Helper()
 	return d.open(t)
-}
-
-// Databases returns, by kind, functions that open an empty, migrated database: SQLite always,
-// PostgreSQL if TEST_DATABASE_URL names a server whose user may create databases. Each call opens
-// another database.
-func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
-	t.Helper()
-	all := map[string]func(t *testing.T) *Database{
-		SQLite: func(t *testing.T) *Database {
-			t.Helper()
-			dir := t.TempDir()
-			WriteMigrated(t, dir)
-			db := OpenSQLite(t, dir)
-			db.Observe(planRecorder{})
-			return db
-		},
-	}
-	if os.Getenv(postgrestest.Variable) != "" {
-		all[PostgreSQL] = func(t *testing.T) *Database {
-			t.Helper()
-			db := OpenPostgres(t, postgrestest.NewMigrated(t))
-			db.Observe(planRecorder{})
-			return db
-		}
-	}
-	return all
 }
 
 // NewSQLite returns an empty database that is not migrated.
@@ -125,34 +96,3 @@ func (d *Database) QueryInt(ctx context.Context, query string) (n int, err error
 	err = d.admin.QueryRowContext(ctx, query).Scan(&n)
 	return n, err
 }
-
-// WriteMigrated writes an SQLite file that has the current schema into a folder.
-func WriteMigrated(t testing.TB, dir string) {
-	t.Helper()
-	file, err := migratedFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, sqlite.File), file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// migratedFile returns an SQLite file that has the current schema. It migrates once in a process.
-var migratedFile = sync.OnceValues(func() (file []byte, err error) {
-	dir, err := os.MkdirTemp("", "tollgate-migrated-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
-	db, closeDB, err := sqlite.Open(context.Background(), sqlite.Config{Dir: dir, ReadConns: 1, BusyTimeout: 5 * time.Second})
-	if err != nil {
-		return nil, err
-	}
-	_, err = db.Migrate(context.Background())
-	closeDB() // which moves the log into the file
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(filepath.Join(dir, sqlite.File))
-})

@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,7 +74,20 @@ func newDatabase(t testing.TB, create func(s *server, ctx context.Context) (stri
 	return s.url(name)
 }
 
-// Create returns the URL of a new database with the current schema, for programs that are not tests.
+// NewCopy returns the URL of a new copy of a database that Create made and to which nobody is
+// connected. The copy is dropped after the test.
+func NewCopy(t testing.TB, original string) (address string) {
+	t.Helper()
+	return newDatabase(t, func(s *server, ctx context.Context) (string, error) {
+		u, err := url.Parse(original)
+		if err != nil {
+			return "", errors.New("the original is not a URL") // the error has the password
+		}
+		return s.createCopy(ctx, path.Base(u.Path))
+	})
+}
+
+// Create returns the URL of a new database with the current schema, for programs and for the originals of copies.
 // Close drops it.
 func Create(ctx context.Context) (address string, err error) {
 	s, err := connectShared(ctx)

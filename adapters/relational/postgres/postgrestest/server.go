@@ -23,6 +23,11 @@ const (
 	namePattern = "^tollgate_test_[0-9a-f]{16}_[a-z0-9]+$"
 	nameFormat  = "tollgate_test_%016x_%s"
 
+	// lockAndChoose locks a key and returns how a server copies databases with the least work. The copy
+	// of the files has the caches of the original too, but each file of it is synchronized.
+	lockAndChoose = `SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 AND current_setting('fsync') = 'off'
+		THEN ' STRATEGY file_copy' ELSE '' END, pg_advisory_lock($1)`
+
 	patience       = time.Minute // the longest time for any statement
 	maxConnections = 8           // of a process, besides the one that holds the locks
 	maxDrops       = 4           // at the same time: the server writes one checkpoint for all of them
@@ -34,6 +39,8 @@ type server struct {
 	pool    *sql.DB
 	session *sql.Conn // holds the locks of this process
 	key     int64     // in the names of this process's databases
+
+	strategy string // how the server makes copies
 
 	mu       sync.Mutex
 	template string          // empty until it is needed
@@ -61,7 +68,7 @@ func connect(ctx context.Context, address string) (*server, error) {
 	s.pool.SetMaxOpenConns(1 + maxConnections)
 	s.pool.SetMaxIdleConns(1 + maxConnections)
 	if s.session, err = s.pool.Conn(ctx); err == nil {
-		_, err = s.session.ExecContext(ctx, "SELECT pg_advisory_lock($1)", s.key)
+		err = s.session.QueryRowContext(ctx, lockAndChoose, s.key).Scan(&s.strategy, new(any))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the server of %s: %w", Variable, err), s.pool.Close())
@@ -86,7 +93,12 @@ func (s *server) createMigrated(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return s.create(ctx, " TEMPLATE "+template)
+	return s.createCopy(ctx, template)
+}
+
+// createCopy creates a copy of a database to which nobody is connected, and returns its name.
+func (s *server) createCopy(ctx context.Context, original string) (name string, err error) {
+	return s.create(ctx, " TEMPLATE "+original+s.strategy)
 }
 
 func (s *server) create(ctx context.Context, options string) (name string, err error) {
