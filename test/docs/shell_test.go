@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // The shell writes these lines between what the commands print.
@@ -41,7 +44,6 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 	t.Helper()
 	cmd := exec.Command("bash")
 	cmd.Dir, cmd.Env = dir, environ
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -51,9 +53,7 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 		t.Fatal(err)
 	}
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	startGuarded(t, cmd)
 	stuck := time.AfterFunc(pageTimeout, func() { killGroup(cmd) })
 	t.Cleanup(func() {
 		stuck.Stop()
@@ -66,6 +66,20 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 		t.Fatal(err)
 	}
 	return s
+}
+
+// startGuarded starts a process in its own group, which ends with the test, also one that is killed.
+func startGuarded(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := instance.Guard("-" + strconv.Itoa(cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
 }
 
 // killGroup kills a process and the processes that it started.
@@ -110,11 +124,8 @@ func openTerminal(t *testing.T, dir string, environ []string, command string) *t
 	term := &terminal{cmd: exec.Command("bash", "-c", command), ended: make(chan struct{})}
 	term.cmd.Dir, term.cmd.Env = dir, environ
 	term.cmd.Stdout, term.cmd.Stderr = term, term
-	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	term.cmd.WaitDelay = time.Second
-	if err := term.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	startGuarded(t, term.cmd)
 	go func() {
 		_ = term.cmd.Wait() // close ends it by a signal
 		close(term.ended)

@@ -28,7 +28,7 @@ type Postgres struct {
 	dir, bin   string
 	credential *syscall.Credential // the account of the server process; nil for the account of the test
 	cmd        *exec.Cmd
-	guard      *exec.Cmd // kills a frozen server after the end of the test; nil while it runs
+	thaw       func() // ends the guard of a frozen server; nil while it runs
 }
 
 // postgresFolder returns the folder of PostgreSQL's programs, or "" if it is not installed.
@@ -207,22 +207,16 @@ func (p *Postgres) Freeze() error {
 	if err != nil {
 		return err
 	}
-	// A process that is suspended does not notice that its server was killed with the test. The guard
-	// reads a pipe, which then ends.
-	p.guard = exec.Command("/bin/sh", append([]string{"-c", `read -r _; kill -KILL "$@"`, "sh"}, ids...)...)
-	p.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if _, err := p.guard.StdinPipe(); err != nil {
-		return fmt.Errorf("guard of a frozen server: %w", err)
-	}
-	return p.guard.Start()
+	// A process that is suspended does not notice that its server was killed with the test.
+	p.thaw, err = Guard(ids...)
+	return err
 }
 
 // Thaw resumes a frozen server.
 func (p *Postgres) Thaw() error {
-	if p.guard != nil {
-		_ = p.guard.Process.Kill() // it waits
-		_ = p.guard.Wait()         // it ends by a signal, which is an error
-		p.guard = nil
+	if p.thaw != nil {
+		p.thaw()
+		p.thaw = nil
 	}
 	_, err := p.signalAll(syscall.SIGCONT)
 	return err
