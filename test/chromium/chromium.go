@@ -14,17 +14,15 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-)
 
-// testTimeout bounds a whole test.
-const testTimeout = 5 * time.Minute
+	"github.com/tollgate-dev/tollgate/test/await"
+)
 
 // browsers are the usual names.
 var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
@@ -62,21 +60,23 @@ func Open(t *testing.T) Tab {
 	if os.Geteuid() == 0 { // Chromium's sandbox does not work for root
 		options = append(options, chromedp.NoSandbox)
 	}
-	within, cancel := context.WithTimeout(context.Background(), testTimeout)
-	t.Cleanup(cancel)
-	allocator, cancel := chromedp.NewExecAllocator(within, options...)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
-	window := Tab{ctx}
-	window.Run(t)
-	return window
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which ends with this context
+		t.Fatal(err)
+	}
+	return Tab{ctx}
 }
 
-// Run runs steps one after the other, and ends the test if one fails.
+// Run runs steps one after the other, and ends the test if one fails or they take longer than a test
+// waits for anything.
 func (w Tab) Run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(w.Context, steps...); err != nil {
+	ctx, cancel := context.WithTimeout(w.Context, await.Timeout)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +84,9 @@ func (w Tab) Run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 // Evaluate returns the value of an expression in the page.
 func Evaluate[T any](t *testing.T, w Tab, expression string) T {
 	t.Helper()
-	value, err := chromedp.Run(w.Context, chromedp.Evaluate[T](expression))
+	ctx, cancel := context.WithTimeout(w.Context, await.Timeout)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
 		t.Fatal(err)
 	}
