@@ -2,6 +2,7 @@ package valkey_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,14 +66,21 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 }
 
 // TestDropOnAnotherInstanceRefusesOutdated reproduces the race between a request on one instance
-// and the end of its session on another.
+// and the end of its session on another. A drop that gets no answer in time takes effect on its own instance
+// only, so the test waits until the store has its mark.
 func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 	address := sharedServer(t)
+	d := newDirectClient(t, address)
 	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
 	s := sessioncachetest.Session(newIDs()())
 	for range 20 {
 		read := time.Now()
-		a.Drop(t.Context(), s.ID)
+		await.Until(t, "a mark in the store", func() bool {
+			a.Drop(t.Context(), s.ID)
+			mark, _ := d.Do(t.Context(), d.B().Get().Key("tollgate:session:"+string(s.ID)).Build()).ToString() // "" without a mark
+			dropped, err := strconv.ParseInt(strings.TrimPrefix(mark, "\x02"), 10, 64)
+			return err == nil && dropped >= read.UnixMicro()
+		})
 		b.Put(t.Context(), s, read)
 		sessioncachetest.MustMiss(t, b, s.ID, "read before the drop, on the instance that read it")
 		sessioncachetest.MustMiss(t, a, s.ID, "read before the drop, on the instance that dropped it")
