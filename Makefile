@@ -41,10 +41,16 @@ WITH_RACE := GOFLAGS="$${GOFLAGS-} $(SQLITE_WITHOUT_RACE)" GORACE=atexit_sleep_m
 # callers at once.
 STARTS_GOROUTINES := ^\s*(defer )?go |\.Go\(|"sync(/atomic)?"|/ports/[a-z/]+test"
 
+# rapid divides its number of runs by five and their length by two in a short run; properties are to be tested as always.
+SHORT := RAPID_CHECKS=500 RAPID_STEPS=60
+
 # Additional flags for go test, for example -run=TestServers.
 TESTFLAGS ?=
 
 FUZZTIME ?= 10s
+# rapid divides its number of runs by five and their length by two in a short run; properties are to be tested as always.
+SHORT := RAPID_CHECKS=500 RAPID_STEPS=60
+
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
@@ -63,10 +69,10 @@ run: build ## build and serve with embedded defaults and the example rate limit 
 	exec bin/tollgate serve
 
 test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcached for them
-	test/servers/with.sh test/run.sh -short -vet=off -shuffle=on $(TESTFLAGS) ./...
+	$(SHORT) test/servers/with.sh test/run.sh -short -vet=off -shuffle=on $(TESTFLAGS) ./...
 
 test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
-	$(WITH_RACE) test/servers/with.sh test/run.sh -race -short -vet=off -shuffle=on -timeout=20m $(TESTFLAGS) \
+	$(SHORT) $(WITH_RACE) test/servers/with.sh test/run.sh -race -short -vet=off -shuffle=on -timeout=20m $(TESTFLAGS) \
 	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 test-long: ## run all tests with the race detector, also the long ones
