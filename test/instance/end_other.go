@@ -2,7 +2,10 @@
 
 package instance
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // endWithTest does nothing: other systems cannot tie a process to another one.
-func endWithTest(*exec.Cmd) {}
+func endWithTest(*exec.Cmd, syscall.Signal) {}

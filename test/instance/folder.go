@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -37,28 +38,38 @@ func RunFolder(name string) (string, error) {
 // removeAbandoned removes the folders of processes that have ended.
 func removeAbandoned(name string) {
 	prefix := filepath.Join(os.TempDir(), name+"-")
-	found, _ := filepath.Glob(prefix + "*-*-*") // the pattern is well formed
+	found, _ := filepath.Glob(prefix + "*") // the pattern is well formed
 	for _, dir := range found {
-		id := strings.Split(strings.TrimPrefix(dir, prefix), "-")
-		pid, err := strconv.Atoi(id[0])
-		if err == nil && len(id) == 3 && processID(pid) != id[0]+"-"+id[1] {
+		id := ownedFolder.FindStringSubmatch(strings.TrimPrefix(dir, prefix))
+		if id == nil {
+			continue
+		}
+		if pid, err := strconv.ParseInt(id[2], idBase, 0); err == nil && processID(int(pid)) != id[1] {
 			_ = os.RemoveAll(dir) // another user's stays
 		}
 	}
 }
 
+// ownedFolder matches what follows the name of a folder: the process, with its start time, and a number.
+var ownedFolder = regexp.MustCompile(`^(([0-9a-z]+)-[0-9a-z]+)-[0-9]+$`)
+
+// idBase is the base of the numbers of a process, so that names are short.
+const idBase = 36
+
 // processID identifies a process. It contains the start time of the process if the system has /proc,
 // because systems reuse process ids.
 func processID(pid int) string {
-	id := strconv.Itoa(pid)
-	text, err := os.ReadFile("/proc/" + id + "/stat")
+	id := strconv.FormatInt(int64(pid), idBase)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return id
 	}
 	// The name of the program, in parentheses, may hold anything (proc_pid_stat(5)). The start time
 	// is the 20th field after it.
 	if fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])); len(fields) > 19 {
-		return id + "-" + fields[19]
+		if start, err := strconv.ParseInt(fields[19], 10, 64); err == nil {
+			return id + "-" + strconv.FormatInt(start, idBase)
+		}
 	}
 	return id
 }

@@ -56,7 +56,7 @@ func runBuild(root string, race bool, args ...string) error {
 	}
 	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...) // without debug information it links in half the time
 	cmd.Dir = root
-	endWithTest(cmd)
+	endWithTest(cmd, syscall.SIGKILL)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, out)
 	}
@@ -89,7 +89,7 @@ type Instance struct {
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
 	// A process that is killed leaves its temporary files, among them the sockets of its plugins, whose
 	// paths must be short.
-	temporary, err := NewFolder("i")
+	temporary, err := NewFolder("tgi")
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func Start(binary string, environ []string, args ...string) (*Instance, error) {
 	i.cmd.Env = append(slices.Clone(environ), "TMPDIR="+temporary)
 	i.cmd.Stderr = i.log
 	i.cmd.Stdout = i.output
-	endWithTest(i.cmd)
+	endWithTest(i.cmd, syscall.SIGKILL)
 	began := time.Now()
 	if err := i.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", binary, err), os.Remove(temporary))

@@ -149,7 +149,7 @@ func (p *Postgres) newCommand(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(p.bin, program), args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
-	endWithTest(cmd)
+	endWithTest(cmd, syscall.SIGQUIT) // it ends at once, with the processes of its connections, and returns its shared memory
 	return cmd
 }
 
@@ -167,7 +167,8 @@ func (p *Postgres) Open() *sql.DB {
 // Start starts the server and waits until it accepts connections.
 func (p *Postgres) Start() error {
 	_, port, _ := net.SplitHostPort(p.Address) // made by NewPostgres
-	p.cmd = p.newCommand("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+	p.cmd = p.newCommand("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "dynamic_shared_memory_type=mmap") // files that Remove deletes
 	if err := p.cmd.Start(); err != nil {
 		p.cmd = nil
 		return fmt.Errorf("start postgres: %w", err)

@@ -67,7 +67,7 @@ func FreePort() string {
 // Start starts the server and waits until it responds.
 func (v *Valkey) Start() error {
 	v.cmd = exec.Command("valkey-server", v.Args...)
-	endWithTest(v.cmd)
+	endWithTest(v.cmd, syscall.SIGKILL)
 	if err := v.cmd.Start(); err != nil {
 		return fmt.Errorf("start valkey-server: %w", err)
 	}

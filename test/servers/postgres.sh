@@ -62,7 +62,7 @@ initdb_in_order() { (cd "$workdir/postgres" && "${postgres_as[@]}" "$postgres_bi
 postgres_start() {
   launch postgres INT env -C "$workdir/postgres" "${postgres_as[@]}" "$postgres_bin/postgres" -D "$workdir/postgres/data" \
     -c "port=$1" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$workdir/postgres" -c max_connections=300 \
-    -c fsync=off -c synchronous_commit=off -c full_page_writes=off
+    -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c dynamic_shared_memory_type=mmap
 }
 
 # postgres_answers reports whether a login succeeds. An open port is not enough: while the server starts, it refuses logins.

@@ -52,7 +52,7 @@ interrupted() {
 run_command() {
   local status=0 patience=100
   set -m
-  TMPDIR=$workdir/tmp TOLLGATE_TEST_RUN=$workdir "$@" &
+  TMPDIR=$workdir/t TOLLGATE_TEST_RUN=$workdir "$@" &
   command_id=$!
   set +m
   wait "$command_id" || status=$?

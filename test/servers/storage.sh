@@ -9,11 +9,11 @@ gotmpdir=""                # folder of the go command's own files, removed at th
 make_folders() {
   local disk=${TMPDIR:-/tmp} base=${TMPDIR:-}
   if [ -z "$base" ]; then base=$(memory_folder); fi
-  # Sockets have their place in it: their paths have at most 107 bytes.
-  workdir=$(mktemp -d "${base:-$disk}/tollgate.XXXXXX")
+  # Sockets have their place in it: their paths have at most 107 bytes, of which the service leaves 36 to its TMPDIR.
+  workdir=$(mktemp -d "${base:-$disk}/tg.XXXX")
   # The accounts of the servers must be able to enter the folder to reach their own folders in it.
   chmod 755 "$workdir"
-  mkdir "$workdir/tmp"
+  mkdir "$workdir/t"
   if [ -z "${GOTMPDIR:-}" ]; then
     gotmpdir=$(mktemp -d "$disk/tollgate-go.XXXXXX")
     export GOTMPDIR=$gotmpdir
@@ -26,7 +26,7 @@ memory_folder() {
   [ -d "$memory" ] && [ "$(stat -f -c %T "$memory" 2>/dev/null)" = tmpfs ] || return 0
   free=$(df -Pk "$memory" | awk 'END { print $4 }')
   [ "$free" -ge "$memory_needed" ] || return 0
-  probe=$(mktemp "$memory/tollgate.XXXXXX") || return 0
+  probe=$(mktemp "$memory/tg.XXXX") || return 0
   printf '#!/bin/sh\n' >"$probe"
   chmod 700 "$probe"
   if "$probe" 2>/dev/null; then echo "$memory"; fi
