@@ -89,7 +89,8 @@ func TestInterruption(t *testing.T) {
 // returns the folders and processes of both.
 func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, processes []string) {
 	t.Helper()
-	cmd := exec.Command("./with.sh", os.Args[0]) //nolint:gosec // this program
+	// A shell cannot trap a signal that was ignored when it started, as nohup and a job in the background do.
+	cmd := exec.Command("env", "--default-signal", "./with.sh", os.Args[0]) //nolint:gosec // this program
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); !strings.HasPrefix(name, "TEST_") && name != "TMPDIR" && name != "GOTMPDIR" {
 			cmd.Env = append(cmd.Env, variable)
@@ -113,7 +114,12 @@ func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, proces
 	if err := cmd.Process.Signal(signal); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // its exit status is not 0
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its exit status is not 0
+		close(ended)
+	}()
+	await.Closed(t, "the end of the script", ended)
 	if len(folders) != 6 || cmd.ProcessState.ExitCode() != status {
 		t.Fatalf("the command printed %v and the script ended with %v, want status %d\n%s", folders, cmd.ProcessState, status, &log)
 	}
@@ -121,7 +127,7 @@ func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, proces
 	for _, found := range regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(text, -1) {
 		processes = append(processes, found[1])
 	}
-	run := filepath.Dir(filepath.Dir(folders[0])) // the folder of the run has tmp, which has the files
+	run := filepath.Dir(filepath.Dir(folders[0])) // the folder of the run has t, which has the files
 	return []string{run, folders[1]}, processes
 }
 
