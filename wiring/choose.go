@@ -32,7 +32,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -355,8 +355,8 @@ func chooseNotifier(a settings.Auth, b couriersettings.Brand, c stepup.Couriers,
 
 // choosePackageChecks starts the ownership plugins, and warns of those that come with the service and
 // are not there. It returns nil if checks are off or the registry does not run.
-func choosePackageChecks(c publish.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer, log *logrus.Entry) ownership.Checker {
-	if c.Checks == publish.ChecksOff || !parts.Registry {
+func choosePackageChecks(c publishing.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer, log *logrus.Entry) ownership.Checker {
+	if c.Checks == publishing.ChecksOff || !parts.Registry {
 		return nil
 	}
 	host.WarnMissing(prometheus.ShippedTypes(), log)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -41,19 +41,19 @@ func newTestHost(t *testing.T, names ...string) (*pluginhost.Host, func()) {
 // and that there is a warning of those that the folder lacks.
 func TestChoosePackageChecks(t *testing.T) {
 	for name, c := range map[string]struct {
-		checks  publish.Checks
+		checks  publishing.Checks
 		parts   settings.Parts
 		started bool
 	}{
-		"checks are enforced":       {publish.ChecksEnforce, settings.Parts{Registry: true}, true},
-		"checks only warn":          {publish.ChecksWarn, settings.Parts{Registry: true, Auth: true}, true},
-		"checks are off":            {publish.ChecksOff, settings.Parts{Registry: true}, false},
-		"the registry does not run": {publish.ChecksEnforce, settings.Parts{Auth: true, Methods: true}, false},
+		"checks are enforced":       {publishing.ChecksEnforce, settings.Parts{Registry: true}, true},
+		"checks only warn":          {publishing.ChecksWarn, settings.Parts{Registry: true, Auth: true}, true},
+		"checks are off":            {publishing.ChecksOff, settings.Parts{Registry: true}, false},
+		"the registry does not run": {publishing.ChecksEnforce, settings.Parts{Auth: true, Methods: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, cleanup := newTestHost(t, "pkg-test", "pkg-npm", "pkg-oci")
 			log, hook := logtest.NewNullLogger()
-			checker := choosePackageChecks(publish.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry(), logrus.NewEntry(log))
+			checker := choosePackageChecks(publishing.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry(), logrus.NewEntry(log))
 			cleanup() // a plugin that was started is closed now, another is still idle
 			if got := host.Status()[0].State != pluginhost.Idle; got != c.started || (checker != nil) != c.started {
 				t.Errorf("the plugin was started: %t, want %t; the checker is %v", got, c.started, checker)

@@ -28,17 +28,17 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
-	"github.com/tollgate-dev/tollgate/core/auth/gather"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/recheck"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -72,11 +72,11 @@ type apiParts struct {
 	Bodies     *requestbody.Budget
 	Publishers *publisherapi.API
 	Curation   *curationapi.API
-	Recheck    *recheck.Runner
+	Recheck    *delegating.Rechecker
 	Reviews    *reviewapi.API
-	Reminder   *reviews.Reminder
-	Deliveries *deliver.Runner
-	Mirrors    *mirrors.Runner
+	Reminder   *reviewing.Reminder
+	Deliveries *notifying.Runner
+	Mirrors    *mirroring.Runner
 	Docs       *apidocs.Docs
 	Registry   *registryapi.API
 	Auth       *authapi.API
@@ -89,11 +89,11 @@ type apiParts struct {
 	Database   *database.DB
 	Counters   counter.Store
 	Limits     settings.RateLimit
-	Publish    publish.Config
+	Publish    publishing.Config
 	Plugins    *pluginhost.Host
 	Retention  *retention.Runner
 	SignIns    signin.Config
-	Gather     *gather.Runner
+	Gather     *learning.Runner
 	Notices    *notices.Notifier
 	Tracing    otlp.Tracing
 	Metrics    *prometheus.Registry
@@ -283,7 +283,7 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 		list = append(list, rest.Probe{
 			Name:    plugin.Name,
 			Check:   func(context.Context) error { return a.Plugins.CheckFailed(plugin.Name) },
-			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Publish.Checks != publish.ChecksEnforce,
+			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Publish.Checks != publishing.ChecksEnforce,
 		})
 	}
 	return list

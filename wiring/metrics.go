@@ -16,11 +16,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -81,11 +81,11 @@ func countAuditEvents(db *database.DB, a *prometheus.Audit) *prometheus.AuditLog
 	return a.Log(authrecords.NewAuditLog(db))
 }
 
-func countPublications(p *publish.Publisher, m partMetrics) *prometheus.Publisher {
+func countPublications(p *publishing.Publisher, m partMetrics) *prometheus.Publisher {
 	return prometheus.NewPublisher(p, m.Registry)
 }
 
-func countProofs(p *prove.Prover, m partMetrics) *prometheus.Prover {
+func countProofs(p *delegating.Prover, m partMetrics) *prometheus.Prover {
 	return prometheus.NewProver(p, m.Registry)
 }
 
@@ -104,17 +104,17 @@ func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Rep
 }
 
 // newDeliveryReporter returns a reporter that counts and logs attempts to deliver events.
-func newDeliveryReporter(log *logrus.Entry, m partMetrics) deliver.Reporter {
+func newDeliveryReporter(log *logrus.Entry, m partMetrics) notifying.Reporter {
 	return prometheus.NewDeliveries(eventlog.NewDeliveries(log), m.Registry)
 }
 
 // newReviewReporter returns a reporter that shows how many reviews are pending, and logs errors.
-func newReviewReporter(log *logrus.Entry, m partMetrics) reviews.Reporter {
+func newReviewReporter(log *logrus.Entry, m partMetrics) reviewing.Reporter {
 	return prometheus.NewReviews(eventlog.NewReminder(log), m.Registry)
 }
 
 // newMirrorReporter returns a reporter that counts and logs reads of other registries.
-func newMirrorReporter(log *logrus.Entry, m partMetrics) mirrors.Reporter {
+func newMirrorReporter(log *logrus.Entry, m partMetrics) mirroring.Reporter {
 	return prometheus.NewMirrors(eventlog.NewMirrors(log), m.Registry)
 }
 

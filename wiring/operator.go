@@ -17,20 +17,19 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/learn"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
-	"github.com/tollgate-dev/tollgate/core/registry/grants"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
-	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/core/registry/views"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/transferring"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -46,12 +45,12 @@ var operatorSet = wire.NewSet(
 	devices.NewOperator, devices.New, audit.New,
 	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
-	learn.New, wire.Struct(new(learn.Ports), "*"),
-	grants.New, wire.Struct(new(grants.Ports), "*"),
+	learning.New, wire.Struct(new(learning.Ports), "*"),
+	delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transfer.New, wire.Struct(new(transfer.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet,
-	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"),
-	mirrorsSet, events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"), eventsSet,
+	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet,
+	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
+	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
 )
 
@@ -61,19 +60,19 @@ type Operator struct {
 	Devices       *devices.Operator
 	Trail         *audit.Trail
 	Accounts      authstore.Accounts
-	Learner       *learn.Learner
+	Learner       *learning.Learner
 	Grants        registrystore.Grants
-	GrantChanges  *grants.Operator
+	GrantChanges  *delegating.GrantOperator
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator
-	Policies      *policies.Operator
-	Reviews       *reviews.Operator
-	Quarantine    *quarantine.Operator
-	Transfer      *transfer.Mover
+	Policies      *delegating.PolicyOperator
+	Reviews       *reviewing.Operator
+	Quarantine    *quarantining.Operator
+	Transfer      *transferring.Mover
 	AllowLists    *allowlist.Source
-	Views         *views.Operator
-	Webhooks      *events.Operator
-	Mirrors       *mirrors.Operator
+	Views         *viewing.Operator
+	Webhooks      *notifying.Operator
+	Mirrors       *mirroring.Operator
 	Issuer        auth.Issuer // of authenticators
 }
 

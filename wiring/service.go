@@ -24,8 +24,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
-	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
+	consolepublishing "github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
+	consolereviewing "github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
@@ -42,7 +42,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/gather"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -51,19 +51,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
-	"github.com/tollgate-dev/tollgate/core/registry/grants"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/operate"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
-	"github.com/tollgate-dev/tollgate/core/registry/recheck"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
-	"github.com/tollgate-dev/tollgate/core/registry/views"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -140,7 +136,7 @@ var authSet = wire.NewSet(
 	audit.NewRefusals, wire.Bind(new(authapi.Refusals), new(*audit.Refusals)),
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
-	gather.New, wire.Struct(new(gather.Ports), "*"), eventlog.NewGather, wire.Bind(new(gather.Reporter), new(*eventlog.Gather)),
+	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"), eventlog.NewGather, wire.Bind(new(learning.Reporter), new(*eventlog.Gather)),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 
@@ -152,66 +148,66 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browse.New, allowlist.NewSource,
-	wire.Struct(new(registryapi.GatedViews), "*"), views.NewGate, wire.Struct(new(views.GatePorts), "*"),
-	settings.PublishConfig, publish.New, wire.Struct(new(publish.Ports), "*"), choosePackageChecks,
+	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New, allowlist.NewSource,
+	wire.Struct(new(registryapi.GatedViews), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
+	settings.PublishConfig, publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
 )
 
 // publisherSet provides the use cases of publishers and their API.
 var publisherSet = wire.NewSet(
-	publisherapi.New, wire.Bind(new(publisherapi.Policies), new(*policies.Service)),
-	wire.Struct(new(prove.Ports), "*"), prove.New,
-	policies.New, wire.Struct(new(policies.PersonPorts), "*"), policySet,
-	settings.RecheckConfig, recheck.New, wire.Struct(new(recheck.Ports), "*"), eventlog.NewRecheck,
-	wire.Bind(new(recheck.Reporter), new(*eventlog.Recheck)),
+	publisherapi.New, wire.Bind(new(publisherapi.Policies), new(*delegating.Service)),
+	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver,
+	delegating.New, wire.Struct(new(delegating.PersonPorts), "*"), policySet,
+	settings.RecheckConfig, delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
+	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
 	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
 
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
-	reviewapi.New, wire.Bind(new(reviewapi.Reviews), new(*reviews.Service)),
-	reviews.New, wire.Struct(new(reviews.PersonPorts), "*"), operatorReviewSet,
-	reviews.NewReminder, wire.Struct(new(reviews.ReminderPorts), "*"), inprocess.ReviewNotifierSet, newReviewReporter,
+	reviewapi.New, wire.Bind(new(reviewapi.Reviews), new(*reviewing.Service)),
+	reviewing.New, wire.Struct(new(reviewing.PersonPorts), "*"), operatorReviewSet,
+	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), inprocess.ReviewNotifierSet, newReviewReporter,
 )
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
-var operatorReviewSet = wire.NewSet(reviews.NewOperator, wire.Struct(new(reviews.OperatorPorts), "*"), wire.Struct(new(reviews.MirrorEnder), "*"))
+var operatorReviewSet = wire.NewSet(reviewing.NewOperator, wire.Struct(new(reviewing.OperatorPorts), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"))
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(
-	settings.PoliciesConfig, policies.NewChecker, wire.Struct(new(policies.CheckerPorts), "*"), inprocess.MakersSet,
-	policies.NewOperator, wire.Struct(new(policies.OperatorPorts), "*"), inprocess.RecorderSet,
+	settings.PoliciesConfig, delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
+	delegating.NewPolicyOperator, wire.Struct(new(delegating.PolicyOperatorPorts), "*"), inprocess.RecorderSet,
 )
 
 // curationSet provides the use cases of curation and their API.
 var curationSet = wire.NewSet(
 	curationapi.New, wire.Struct(new(curationapi.Ports), "*"),
-	quarantine.New, wire.Struct(new(quarantine.PersonPorts), "*"), wire.Bind(new(curationapi.Quarantine), new(*quarantine.Service)), quarantineSet,
+	quarantining.New, wire.Struct(new(quarantining.PersonPorts), "*"), wire.Bind(new(curationapi.Quarantine), new(*quarantining.Service)), quarantineSet,
 )
 
 // quarantineSet provides what the service and operator commands do with quarantine. The recorder
 // comes from policySet.
-var quarantineSet = wire.NewSet(quarantine.NewOperator, wire.Struct(new(quarantine.OperatorPorts), "*"))
+var quarantineSet = wire.NewSet(quarantining.NewOperator, wire.Struct(new(quarantining.OperatorPorts), "*"))
 
 // deliverySet provides the delivery of events to webhooks.
 var deliverySet = wire.NewSet(
-	eventsSet, settings.DeliverySchedule, deliver.New, wire.Struct(new(deliver.Ports), "*"), newDeliveryReporter,
+	eventsSet, settings.DeliverySchedule, notifying.NewRunner, wire.Struct(new(notifying.RunnerPorts), "*"), newDeliveryReporter,
 )
 
 // eventsSet provides what the service and operator commands do with events.
 var eventsSet = wire.NewSet(
-	events.NewRecorder, wire.Struct(new(events.RecorderPorts), "*"), eventjson.Set,
+	notifying.NewRecorder, wire.Struct(new(notifying.RecorderPorts), "*"), eventjson.Set,
 	inprocess.NewSealer, wire.Bind(new(secrets.Sealer), new(*inprocess.Sealer)), webhook.Set,
 )
 
 // mirrorSet provides the reads of other registries for mirrors.
-var mirrorSet = wire.NewSet(mirrorsSet, mirrors.NewRunner, newMirrorReporter)
+var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner, newMirrorReporter)
 
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
-	settings.MirrorsConfig, mirrors.NewOperator, wire.Struct(new(mirrors.Ports), "*"), wire.Struct(new(reviews.Approver), "*"),
+	settings.MirrorsConfig, mirroring.NewOperator, wire.Struct(new(mirroring.Ports), "*"), wire.Struct(new(reviewing.Approver), "*"),
 	registryjson.NewMirrorSource, wire.Bind(new(recordsource.Registries), new(*registryjson.MirrorSource)),
 )
 
@@ -220,15 +216,15 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(meth
 
 // consoleSet provides the pages of the console.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browse.NewOwn,
-	operate.New, people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, grants.New, wire.Struct(new(grants.Ports), "*"),
-	views.NewOperator, wire.Struct(new(views.OperatorPorts), "*"), events.NewOperator, wire.Struct(new(events.OperatorPorts), "*"),
+	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browsing.NewOwn,
+	operate.New, people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
+	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"),
 	wire.Struct(new(readiness)), wire.Struct(new(cookies.Ports), "*"),
 )
 
 // consolePorts are the use cases that the pages call.
 type consolePorts struct {
-	Servers     *browse.Browser
+	Servers     *browsing.Browser
 	Cookies     *cookies.Service
 	Accounts    authstore.Accounts
 	SignIn      *prometheus.SignIn
@@ -237,19 +233,19 @@ type consolePorts struct {
 	Devices     *devices.Service
 	Credentials *credentials.Service
 	Writer      *prometheus.Publisher
-	Reviews     *reviews.Service
-	Own         *browse.Own
+	Reviews     *reviewing.Service
+	Own         *browsing.Own
 	Refusals    *audit.Refusals
 	Grants      registrystore.Grants
-	Quarantine  *quarantine.Service
+	Quarantine  *quarantining.Service
 	Operate     *operate.Authorizer
 	People      *people.Service
 	Sessions    *devices.Operator
-	Changes     *grants.Operator
-	Policies    *policies.Operator
-	Views       *views.Operator
-	Mirrors     *mirrors.Operator
-	Webhooks    *events.Operator
+	Changes     *delegating.GrantOperator
+	Policies    *delegating.PolicyOperator
+	Views       *viewing.Operator
+	Mirrors     *mirroring.Operator
+	Webhooks    *notifying.Operator
 	Plugins     *pluginhost.Host
 	Readiness   *readiness
 	Rules       *reload.Rules
@@ -270,8 +266,8 @@ func newConsole(parts settings.Parts, p consolePorts) *console.Console {
 			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts, Grants: p.Grants, Refusals: p.Refusals},
 			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
 			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
-			Publishing: publishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
-			Reviewing:  reviewing.Ports{Reviews: p.Reviews, Quarantine: p.Quarantine},
+			Publishing: consolepublishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
+			Reviewing:  consolereviewing.Ports{Reviews: p.Reviews, Quarantine: p.Quarantine},
 			Operating:  p.operating(parts),
 		}
 	}

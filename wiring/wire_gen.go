@@ -42,8 +42,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/gather"
-	"github.com/tollgate-dev/tollgate/core/auth/learn"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -53,20 +52,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
-	"github.com/tollgate-dev/tollgate/core/registry/grants"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/operate"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
-	"github.com/tollgate-dev/tollgate/core/registry/recheck"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
-	"github.com/tollgate-dev/tollgate/core/registry/transfer"
-	"github.com/tollgate-dev/tollgate/core/registry/views"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/transferring"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -235,21 +230,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	restConfig := s.REST
 	publishers := s.Publishers
 	oidcConfig := s.IDTokens
-	policiesConfig := settings.PoliciesConfig(publishers, oidcConfig)
+	delegatingConfig := settings.PoliciesConfig(publishers, oidcConfig)
 	wiringPartMetrics := newPartMetrics(parts, registerer)
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
-	registryrecordsPolicies := registryrecords.NewPolicies(db)
-	registryrecordsGrants := registryrecords.NewGrants(db)
+	policies := registryrecords.NewPolicies(db)
+	grants := registryrecords.NewGrants(db)
 	accounts := authrecords.NewAccounts(db)
 	makers := inprocess.NewMakers(accounts)
-	checkerPorts := policies.CheckerPorts{
-		Policies: registryrecordsPolicies,
-		Grants:   registryrecordsGrants,
+	checkerPorts := delegating.CheckerPorts{
+		Policies: policies,
+		Grants:   grants,
 		Makers:   makers,
 		Clock:    clock,
 	}
-	checker := policies.NewChecker(policiesConfig, checkerPorts)
+	checker := delegating.NewChecker(delegatingConfig, checkerPorts)
 	keysourcesConfig := s.DomainKeys
 	sources, err := chooseKeySources(keysourcesConfig)
 	if err != nil {
@@ -361,9 +356,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	inprocessPublishers := inprocess.NewPublishers(publishersPorts)
-	provePorts := prove.Ports{
+	proverPorts := delegating.ProverPorts{
 		Transactions: transactions,
-		Policies:     registryrecordsPolicies,
+		Policies:     policies,
 		Checker:      checker,
 		Keys:         sources,
 		Identities:   verifier,
@@ -372,18 +367,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Throttle:     throttle,
 		Clock:        clock,
 	}
-	prover := prove.New(policiesConfig, provePorts)
+	prover := delegating.NewProver(delegatingConfig, proverPorts)
 	prometheusProver := countProofs(prover, wiringPartMetrics)
 	recorder := inprocess.NewRecorder(trail)
-	operatorPorts := policies.OperatorPorts{
+	policyOperatorPorts := delegating.PolicyOperatorPorts{
 		Transactions: transactions,
-		Policies:     registryrecordsPolicies,
+		Policies:     policies,
 		Checker:      checker,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	operator := policies.NewOperator(policiesConfig, operatorPorts)
+	policyOperator := delegating.NewPolicyOperator(delegatingConfig, policyOperatorPorts)
 	sessions := authrecords.NewSessions(db)
 	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
@@ -406,38 +401,38 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registry := s.Registry
 	trustLevel := settings.WriteTrust(registry)
 	authority := inprocess.NewAuthority(accessChecker, trail, trustLevel)
-	personPorts := policies.PersonPorts{
-		Operator:  operator,
-		Grants:    registryrecordsGrants,
+	personPorts := delegating.PersonPorts{
+		Operator:  policyOperator,
+		Grants:    grants,
 		Authority: authority,
 	}
-	policiesService := policies.New(personPorts)
-	api := publisherapi.New(prometheusProver, policiesService)
+	delegatingService := delegating.New(personPorts)
+	api := publisherapi.New(prometheusProver, delegatingService)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
-	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
-	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	quarantine := registryrecords.NewQuarantine(db)
+	mirrors := registryrecords.NewMirrors(db)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
-	recorderPorts := events.RecorderPorts{
+	recorderPorts := notifying.RecorderPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
 		Encoder:    encoder,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	eventsRecorder := events.NewRecorder(recorderPorts)
-	quarantineOperatorPorts := quarantine.OperatorPorts{
+	notifyingRecorder := notifying.NewRecorder(recorderPorts)
+	operatorPorts := quarantining.OperatorPorts{
 		Transactions: transactions,
 		Writer:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Mirrors:      registryrecordsMirrors,
+		Quarantine:   quarantine,
+		Mirrors:      mirrors,
 		Recorder:     recorder,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Clock:        clock,
 	}
-	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
+	operator := quarantining.NewOperator(operatorPorts)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup9()
@@ -451,80 +446,80 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	quarantinePersonPorts := quarantine.PersonPorts{
-		Operator:  quarantineOperator,
-		Grants:    registryrecordsGrants,
+	quarantiningPersonPorts := quarantining.PersonPorts{
+		Operator:  operator,
+		Grants:    grants,
 		Authority: authority,
 		Cursors:   sealer,
 	}
-	quarantineService := quarantine.New(quarantinePersonPorts)
+	quarantiningService := quarantining.New(quarantiningPersonPorts)
 	curationapiPorts := curationapi.Ports{
-		Quarantine: quarantineService,
+		Quarantine: quarantiningService,
 	}
 	curationapiAPI := curationapi.New(curationapiPorts)
 	recheckConfig := settings.RecheckConfig(publishers)
-	eventlogRecheck := eventlog.NewRecheck(log)
-	recheckPorts := recheck.Ports{
+	recheck := eventlog.NewRecheck(log)
+	recheckPorts := delegating.RecheckPorts{
 		Transactions: transactions,
-		Policies:     registryrecordsPolicies,
+		Policies:     policies,
 		Keys:         sources,
 		Publishers:   inprocessPublishers,
 		Clock:        clock,
 		Waiter:       clock,
-		Reporter:     eventlogRecheck,
+		Reporter:     recheck,
 	}
-	runner := recheck.New(recheckConfig, recheckPorts)
-	registryrecordsReviews := registryrecords.NewReviews(db)
+	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
+	reviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
 	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
-	mirrorEnder := reviews.MirrorEnder{
+	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
-		Reviews:    registryrecordsReviews,
+		Reviews:    reviews,
 		Reader:     servers,
 		Writer:     servers,
-		Quarantine: registryrecordsQuarantine,
-		Events:     eventsRecorder,
+		Quarantine: quarantine,
+		Events:     notifyingRecorder,
 		Recorder:   recorder,
 	}
-	reviewsOperatorPorts := reviews.OperatorPorts{
+	reviewingOperatorPorts := reviewing.OperatorPorts{
 		Transactions: transactions,
-		Reviews:      registryrecordsReviews,
+		Reviews:      reviews,
 		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Mirrors:      registryrecordsMirrors,
+		Quarantine:   quarantine,
+		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
 		Ender:        mirrorEnder,
 		Recorder:     recorder,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	reviewsOperator := reviews.NewOperator(reviewsOperatorPorts)
+	reviewingOperator := reviewing.NewOperator(reviewingOperatorPorts)
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
-	reviewsPersonPorts := reviews.PersonPorts{
-		Operator:  reviewsOperator,
-		Grants:    registryrecordsGrants,
+	reviewingPersonPorts := reviewing.PersonPorts{
+		Operator:  reviewingOperator,
+		Grants:    grants,
 		Authority: authority,
 		Notifier:  reviewNotifier,
 	}
-	reviewsService := reviews.New(reviewsPersonPorts)
-	reviewapiAPI := reviewapi.New(reviewsService)
+	reviewingService := reviewing.New(reviewingPersonPorts)
+	reviewapiAPI := reviewapi.New(reviewingService)
 	reviewNotices := registryrecords.NewReviewNotices(db)
 	reporter := newReviewReporter(log, wiringPartMetrics)
-	reminderPorts := reviews.ReminderPorts{
-		Reviews:  registryrecordsReviews,
-		Backlog:  registryrecordsReviews,
+	reminderPorts := reviewing.ReminderPorts{
+		Reviews:  reviews,
+		Backlog:  reviews,
 		Notices:  reviewNotices,
-		Grants:   registryrecordsGrants,
+		Grants:   grants,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   clock,
 		Reporter: reporter,
 	}
-	reminder := reviews.NewReminder(reminderPorts)
+	reminder := reviewing.NewReminder(reminderPorts)
 	settingsWebhooks := s.Webhooks
 	schedule := settings.DeliverySchedule(settingsWebhooks)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
@@ -541,8 +536,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	sender, cleanup10 := webhook.New()
-	deliverReporter := newDeliveryReporter(log, wiringPartMetrics)
-	deliverPorts := deliver.Ports{
+	notifyingReporter := newDeliveryReporter(log, wiringPartMetrics)
+	runnerPorts := notifying.RunnerPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
 		Sealer:     inprocessSealer,
@@ -550,35 +545,35 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 		Waiter:     clock,
 		Entropy:    entropy,
-		Reporter:   deliverReporter,
+		Reporter:   notifyingReporter,
 	}
-	deliverRunner := deliver.New(schedule, deliverPorts)
-	mirrorsConfig := settings.MirrorsConfig(registry, publishers)
-	approver := reviews.Approver{
+	runner := notifying.NewRunner(schedule, runnerPorts)
+	mirroringConfig := settings.MirrorsConfig(registry, publishers)
+	approver := reviewing.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
 	}
 	mirrorSource := registryjson.NewMirrorSource()
-	mirrorsPorts := mirrors.Ports{
+	mirroringPorts := mirroring.Ports{
 		Transactions: transactions,
-		Mirrors:      registryrecordsMirrors,
+		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
 		Writer:       servers,
 		Reader:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Grants:       registryrecordsGrants,
-		Reviews:      registryrecordsReviews,
+		Quarantine:   quarantine,
+		Grants:       grants,
+		Reviews:      reviews,
 		Approver:     approver,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Recorder:     recorder,
 		Source:       mirrorSource,
 		Clock:        clock,
 		Waiter:       clock,
 		Entropy:      entropy,
 	}
-	mirrorsOperator := mirrors.NewOperator(mirrorsConfig, mirrorsPorts)
-	mirrorsReporter := newMirrorReporter(log, wiringPartMetrics)
-	mirrorsRunner := mirrors.NewRunner(mirrorsOperator, mirrorsReporter)
+	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
+	mirroringReporter := newMirrorReporter(log, wiringPartMetrics)
+	mirroringRunner := mirroring.NewRunner(mirroringOperator, mirroringReporter)
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
@@ -587,35 +582,35 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Cache:  readcacheConfig,
 	}
 	packages := s.Packages
-	publishConfig := settings.PublishConfig(registry, packages, publishers)
-	ownershipChecker := choosePackageChecks(publishConfig, parts, host, registerer, log)
-	publishPorts := publish.Ports{
+	publishingConfig := settings.PublishConfig(registry, packages, publishers)
+	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
+	publishingPorts := publishing.Ports{
 		Transactions: transactions,
 		Writer:       servers,
 		Reader:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Grants:       registryrecordsGrants,
+		Quarantine:   quarantine,
+		Grants:       grants,
 		Policies:     checker,
-		Reviews:      registryrecordsReviews,
+		Reviews:      reviews,
 		Rules:        reviewRules,
 		Authority:    authority,
 		Ender:        mirrorEnder,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	publisher := publish.New(publishConfig, publishPorts)
+	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
-	registryrecordsViews := registryrecords.NewViews(db, servers)
+	views := registryrecords.NewViews(db, servers)
 	changes, cleanup11 := registryrecords.NewChanges(db, servers)
-	gatePorts := views.GatePorts{
-		Views:   registryrecordsViews,
+	gatePorts := viewing.GatePorts{
+		Views:   views,
 		Changes: changes,
 		Clock:   clock,
 	}
-	gate := views.NewGate(gatePorts)
-	browser := browse.New(servers, sealer)
+	gate := viewing.NewGate(gatePorts)
+	browser := browsing.New(servers, sealer)
 	source := allowlist.NewSource(servers)
 	gatedViews := registryapi.GatedViews{
 		Gate:    gate,
@@ -859,8 +854,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
-	own := browse.NewOwn(servers, sealer, registryrecordsGrants)
-	authorizer := operate.New(registryrecordsGrants, authority)
+	own := browsing.NewOwn(servers, sealer, grants)
+	authorizer := operate.New(grants, authority)
 	peoplePorts := people.Ports{
 		Accounts:    accounts,
 		Devices:     authrecordsDevices,
@@ -894,21 +889,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	devicesOperator := devices.NewOperator(devicesService)
-	grantsPorts := grants.Ports{
+	grantPorts := delegating.GrantPorts{
 		Transactions: transactions,
-		Grants:       registryrecordsGrants,
+		Grants:       grants,
 		Recorder:     recorder,
 	}
-	grantsOperator := grants.New(grantsPorts)
-	viewsOperatorPorts := views.OperatorPorts{
+	grantOperator := delegating.NewGrantOperator(grantPorts)
+	viewingOperatorPorts := viewing.OperatorPorts{
 		Transactions: transactions,
-		Views:        registryrecordsViews,
+		Views:        views,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	viewsOperator := views.NewOperator(viewsOperatorPorts)
-	eventsOperatorPorts := events.OperatorPorts{
+	viewingOperator := viewing.NewOperator(viewingOperatorPorts)
+	notifyingOperatorPorts := notifying.OperatorPorts{
 		Transactions: transactions,
 		Webhooks:     webhooks,
 		Deliveries:   deliveries,
@@ -919,7 +914,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	eventsOperator := events.NewOperator(eventsOperatorPorts)
+	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
 	wiringReadiness := &readiness{}
 	wiringConsolePorts := consolePorts{
 		Servers:     browser,
@@ -931,19 +926,19 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:     devicesService,
 		Credentials: credentialsService,
 		Writer:      prometheusPublisher,
-		Reviews:     reviewsService,
+		Reviews:     reviewingService,
 		Own:         own,
 		Refusals:    refusals,
-		Grants:      registryrecordsGrants,
-		Quarantine:  quarantineService,
+		Grants:      grants,
+		Quarantine:  quarantiningService,
 		Operate:     authorizer,
 		People:      peopleService,
 		Sessions:    devicesOperator,
-		Changes:     grantsOperator,
-		Policies:    operator,
-		Views:       viewsOperator,
-		Mirrors:     mirrorsOperator,
-		Webhooks:    eventsOperator,
+		Changes:     grantOperator,
+		Policies:    policyOperator,
+		Views:       viewingOperator,
+		Mirrors:     mirroringOperator,
+		Webhooks:    notifyingOperator,
 		Plugins:     host,
 		Readiness:   wiringReadiness,
 		Rules:       reloadRules,
@@ -969,30 +964,30 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionReporter := newRetentionReporter(log, registerer)
-	runnerPorts := retention.RunnerPorts{
+	retentionRunnerPorts := retention.RunnerPorts{
 		Sweeper:  sweeper,
 		Waiter:   clock,
 		Entropy:  entropy,
 		Reporter: retentionReporter,
 	}
-	retentionRunner := retention.NewRunner(retentionConfig, runnerPorts)
-	eventlogGather := eventlog.NewGather(log)
-	gatherPorts := gather.Ports{
+	retentionRunner := retention.NewRunner(retentionConfig, retentionRunnerPorts)
+	gather := eventlog.NewGather(log)
+	learningRunnerPorts := learning.RunnerPorts{
 		Totals:   history,
 		Waiter:   clock,
-		Reporter: eventlogGather,
+		Reporter: gather,
 	}
-	gatherRunner := gather.New(gatherPorts)
+	learningRunner := learning.NewRunner(learningRunnerPorts)
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Bodies:     budget,
 		Publishers: api,
 		Curation:   curationapiAPI,
-		Recheck:    runner,
+		Recheck:    rechecker,
 		Reviews:    reviewapiAPI,
 		Reminder:   reminder,
-		Deliveries: deliverRunner,
-		Mirrors:    mirrorsRunner,
+		Deliveries: runner,
+		Mirrors:    mirroringRunner,
 		Docs:       docs,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
@@ -1005,11 +1000,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Database:   db,
 		Counters:   store,
 		Limits:     rateLimit,
-		Publish:    publishConfig,
+		Publish:    publishingConfig,
 		Plugins:    host,
 		Retention:  retentionRunner,
 		SignIns:    signinConfig,
-		Gather:     gatherRunner,
+		Gather:     learningRunner,
 		Notices:    notifier,
 		Tracing:    tracing,
 		Metrics:    r,
@@ -1284,20 +1279,20 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		cleanup()
 		return nil, nil, err
 	}
-	learnPorts := learn.Ports{
+	learningPorts := learning.Ports{
 		Accounts: accounts,
 		Totals:   history,
 		Clock:    clock,
 	}
-	learner := learn.New(learnPorts)
-	registryrecordsGrants := registryrecords.NewGrants(db)
+	learner := learning.New(learningPorts)
+	grants := registryrecords.NewGrants(db)
 	recorder := inprocess.NewRecorder(trail)
-	grantsPorts := grants.Ports{
+	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
-		Grants:       registryrecordsGrants,
+		Grants:       grants,
 		Recorder:     recorder,
 	}
-	grantsOperator := grants.New(grantsPorts)
+	grantOperator := delegating.NewGrantOperator(grantPorts)
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
@@ -1307,50 +1302,50 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	manageOperator := manage.New(managePorts)
 	publishers := s.Publishers
 	oidcConfig := s.IDTokens
-	policiesConfig := settings.PoliciesConfig(publishers, oidcConfig)
-	registryrecordsPolicies := registryrecords.NewPolicies(db)
+	delegatingConfig := settings.PoliciesConfig(publishers, oidcConfig)
+	policies := registryrecords.NewPolicies(db)
 	makers := inprocess.NewMakers(accounts)
-	checkerPorts := policies.CheckerPorts{
-		Policies: registryrecordsPolicies,
-		Grants:   registryrecordsGrants,
+	checkerPorts := delegating.CheckerPorts{
+		Policies: policies,
+		Grants:   grants,
 		Makers:   makers,
 		Clock:    clock,
 	}
-	checker := policies.NewChecker(policiesConfig, checkerPorts)
-	operatorPorts := policies.OperatorPorts{
+	checker := delegating.NewChecker(delegatingConfig, checkerPorts)
+	policyOperatorPorts := delegating.PolicyOperatorPorts{
 		Transactions: runner,
-		Policies:     registryrecordsPolicies,
+		Policies:     policies,
 		Checker:      checker,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	policiesOperator := policies.NewOperator(policiesConfig, operatorPorts)
-	registryrecordsReviews := registryrecords.NewReviews(db)
+	policyOperator := delegating.NewPolicyOperator(delegatingConfig, policyOperatorPorts)
+	reviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
-	registryrecordsQuarantine := registryrecords.NewQuarantine(db)
-	registryrecordsMirrors := registryrecords.NewMirrors(db)
+	quarantine := registryrecords.NewQuarantine(db)
+	mirrors := registryrecords.NewMirrors(db)
 	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
-	recorderPorts := events.RecorderPorts{
+	recorderPorts := notifying.RecorderPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
 		Encoder:    encoder,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	eventsRecorder := events.NewRecorder(recorderPorts)
-	mirrorEnder := reviews.MirrorEnder{
+	notifyingRecorder := notifying.NewRecorder(recorderPorts)
+	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
-		Reviews:    registryrecordsReviews,
+		Reviews:    reviews,
 		Reader:     servers,
 		Writer:     servers,
-		Quarantine: registryrecordsQuarantine,
-		Events:     eventsRecorder,
+		Quarantine: quarantine,
+		Events:     notifyingRecorder,
 		Recorder:   recorder,
 	}
 	sealer, err := newCursorSealer(rootSecret)
@@ -1358,60 +1353,60 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		cleanup()
 		return nil, nil, err
 	}
-	reviewsOperatorPorts := reviews.OperatorPorts{
+	operatorPorts := reviewing.OperatorPorts{
 		Transactions: runner,
-		Reviews:      registryrecordsReviews,
+		Reviews:      reviews,
 		Rules:        reviewRules,
 		Reader:       servers,
 		Writer:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Mirrors:      registryrecordsMirrors,
+		Quarantine:   quarantine,
+		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
 		Ender:        mirrorEnder,
 		Recorder:     recorder,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	reviewsOperator := reviews.NewOperator(reviewsOperatorPorts)
-	quarantineOperatorPorts := quarantine.OperatorPorts{
+	reviewingOperator := reviewing.NewOperator(operatorPorts)
+	quarantiningOperatorPorts := quarantining.OperatorPorts{
 		Transactions: runner,
 		Writer:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Mirrors:      registryrecordsMirrors,
+		Quarantine:   quarantine,
+		Mirrors:      mirrors,
 		Recorder:     recorder,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Clock:        clock,
 	}
-	quarantineOperator := quarantine.NewOperator(quarantineOperatorPorts)
-	transferPorts := transfer.Ports{
+	quarantiningOperator := quarantining.NewOperator(quarantiningOperatorPorts)
+	transferringPorts := transferring.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Reader:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Events:       eventsRecorder,
+		Quarantine:   quarantine,
+		Events:       notifyingRecorder,
 		Recorder:     recorder,
 		Clock:        clock,
 	}
-	mover := transfer.New(transferPorts)
+	mover := transferring.New(transferringPorts)
 	source := allowlist.NewSource(servers)
-	registryrecordsViews := registryrecords.NewViews(db, servers)
-	viewsOperatorPorts := views.OperatorPorts{
+	views := registryrecords.NewViews(db, servers)
+	viewingOperatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
-		Views:        registryrecordsViews,
+		Views:        views,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	viewsOperator := views.NewOperator(viewsOperatorPorts)
+	viewingOperator := viewing.NewOperator(viewingOperatorPorts)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
 	sender, cleanup2 := webhook.New()
-	eventsOperatorPorts := events.OperatorPorts{
+	notifyingOperatorPorts := notifying.OperatorPorts{
 		Transactions: runner,
 		Webhooks:     webhooks,
 		Deliveries:   deliveries,
@@ -1422,32 +1417,32 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	eventsOperator := events.NewOperator(eventsOperatorPorts)
+	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
 	registry := s.Registry
-	mirrorsConfig := settings.MirrorsConfig(registry, publishers)
-	approver := reviews.Approver{
+	mirroringConfig := settings.MirrorsConfig(registry, publishers)
+	approver := reviewing.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
 	}
 	mirrorSource := registryjson.NewMirrorSource()
-	mirrorsPorts := mirrors.Ports{
+	mirroringPorts := mirroring.Ports{
 		Transactions: runner,
-		Mirrors:      registryrecordsMirrors,
+		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
 		Writer:       servers,
 		Reader:       servers,
-		Quarantine:   registryrecordsQuarantine,
-		Grants:       registryrecordsGrants,
-		Reviews:      registryrecordsReviews,
+		Quarantine:   quarantine,
+		Grants:       grants,
+		Reviews:      reviews,
 		Approver:     approver,
-		Events:       eventsRecorder,
+		Events:       notifyingRecorder,
 		Recorder:     recorder,
 		Source:       mirrorSource,
 		Clock:        clock,
 		Waiter:       clock,
 		Entropy:      entropy,
 	}
-	mirrorsOperator := mirrors.NewOperator(mirrorsConfig, mirrorsPorts)
+	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
 	auth := s.Auth
 	issuer := auth.MFAIssuer
 	wiringOperator := &Operator{
@@ -1456,18 +1451,18 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Trail:         trail,
 		Accounts:      accounts,
 		Learner:       learner,
-		Grants:        registryrecordsGrants,
-		GrantChanges:  grantsOperator,
+		Grants:        grants,
+		GrantChanges:  grantOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,
-		Policies:      policiesOperator,
-		Reviews:       reviewsOperator,
-		Quarantine:    quarantineOperator,
+		Policies:      policyOperator,
+		Reviews:       reviewingOperator,
+		Quarantine:    quarantiningOperator,
 		Transfer:      mover,
 		AllowLists:    source,
-		Views:         viewsOperator,
-		Webhooks:      eventsOperator,
-		Mirrors:       mirrorsOperator,
+		Views:         viewingOperator,
+		Webhooks:      notifyingOperator,
+		Mirrors:       mirroringOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

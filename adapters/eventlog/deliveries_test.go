@@ -9,11 +9,11 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
 
-var _ deliver.Reporter = (*Deliveries)(nil)
+var _ notifying.Reporter = (*Deliveries)(nil)
 
 func TestDeliveries(t *testing.T) {
 	name, err := registry.ParseName("com.example/a")

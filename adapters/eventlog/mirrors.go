@@ -4,7 +4,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
 // Mirrors logs reads of other registries. It implements mirrors.Reporter.
@@ -14,7 +14,7 @@ type Mirrors struct{ log *logrus.Entry }
 func NewMirrors(log *logrus.Entry) Mirrors { return Mirrors{log} }
 
 // Synced logs a read that changed something, or refused something.
-func (m Mirrors) Synced(name mirror.Name, s mirrors.Summary) {
+func (m Mirrors) Synced(name mirror.Name, s mirroring.Summary) {
 	if len(s.Count) == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/learn"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -26,7 +26,7 @@ type lineFields map[string]json.RawMessage
 type record struct {
 	id    json.RawMessage // unchanged
 	label string          // empty if the line has no label that is a text
-	who   learn.Person
+	who   learning.Person
 	event replay.Event
 }
 
@@ -63,7 +63,7 @@ func parseEvent(line []byte) (record, error) {
 
 // personFields returns the id and the e-mail address that may be those of an account. The record may
 // contain others: they are left out.
-func personFields(r lineFields) (p learn.Person) {
+func personFields(r lineFields) (p learning.Person) {
 	var id, email string
 	if json.Unmarshal(r["userId"], &id) == nil {
 		p.ID, _ = auth.ParseUUID[auth.UserID]("userId", id) // another text is no id of an account

@@ -13,7 +13,7 @@ import (
 	"io"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
-	"github.com/tollgate-dev/tollgate/core/auth/learn"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -30,7 +30,7 @@ type Replayer interface {
 type Line struct {
 	ID    json.RawMessage // the id of the record, unchanged
 	Label string          // of the record; empty if it has none
-	Who   learn.Person    // whose account it may be
+	Who   learning.Person // whose account it may be
 	Event replay.Event
 	replay.Verdict
 }

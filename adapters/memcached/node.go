@@ -11,7 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 // retryInterval is the greatest time between attempts to reach a node. The first come sooner.
@@ -62,17 +62,17 @@ func (n *node) closeNode() {
 
 // maintainConnection keeps one connection open until ctx ends.
 func (n *node) maintainConnection(ctx context.Context, slot *atomic.Pointer[connection]) {
-	var delay wait.Backoff
+	var delay pause.Backoff
 	for ctx.Err() == nil {
 		c, err := n.openConnection(ctx)
 		if err != nil {
 			if n.state.recordFailure() && ctx.Err() == nil {
 				n.log.WithError(err).Warn("memcached cannot be reached; trying again until it answers")
 			}
-			wait.For(ctx, delay.Next(retryInterval))
+			pause.For(ctx, delay.Next(retryInterval))
 			continue
 		}
-		delay = wait.Backoff{}
+		delay = pause.Backoff{}
 		slot.Store(c)
 		if n.state.addConnection() {
 			n.log.Info("memcached is connected")
@@ -85,7 +85,7 @@ func (n *node) maintainConnection(ctx context.Context, slot *atomic.Pointer[conn
 			n.log.WithError(c.cause).Warn("memcached does not answer; calls fail at once until it answers again")
 		}
 		if time.Since(began) < retryInterval {
-			wait.For(ctx, retryInterval) // do not connect in a loop to a server that closes connections at once
+			pause.For(ctx, retryInterval) // do not connect in a loop to a server that closes connections at once
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 const (
@@ -95,7 +95,7 @@ func (r *ring) setNodes(names []string) {
 
 // closeLater closes a node after the calls that use it have ended.
 func (r *ring) closeLater(n *node) {
-	wait.For(r.ctx, r.timeout)
+	pause.For(r.ctx, r.timeout)
 	n.closeNode()
 }
 
@@ -108,11 +108,11 @@ func (r *ring) followRecord(s srvRecord, tried chan<- struct{}) {
 		for r.ctx.Err() == nil {
 			switch {
 			case !known:
-				wait.For(r.ctx, lookupRetryInterval)
+				pause.For(r.ctx, lookupRetryInterval)
 			case s.refresh == 0:
 				return
 			default:
-				wait.For(r.ctx, max(s.refresh, minLookupInterval))
+				pause.For(r.ctx, max(s.refresh, minLookupInterval))
 			}
 			known = r.refreshNodes(s) || known
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 )
 
@@ -75,9 +75,9 @@ func (s *supervisor) keepRunning(ctx context.Context) {
 		if time.Since(begun) >= s.cfg.RestartDelayMax {
 			delay = s.cfg.RestartDelayMin
 		}
-		pause := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
-		s.recordFailure(err, pause)
-		if !wait.For(ctx, pause) {
+		untilRestart := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
+		s.recordFailure(err, untilRestart)
+		if !pause.For(ctx, untilRestart) {
 			return
 		}
 		delay = min(2*delay, s.cfg.RestartDelayMax)

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -68,12 +68,12 @@ func TestRefreshOutcomes(t *testing.T) {
 // its writes are off.
 func TestPublications(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	p := NewPublisher(publish.New(publish.Config{WritesOff: true}, publish.Ports{}), registry)
+	p := NewPublisher(publishing.New(publishing.Config{WritesOff: true}, publishing.Ports{}), registry)
 	ctx := t.Context()
 	for name, change := range map[string]func() error{
-		"publish": func() error { _, err := p.Publish(ctx, publish.Request{}); return err },
-		"replace": func() error { _, err := p.Replace(ctx, publish.Request{}, publish.Target{}); return err },
-		"delete":  func() error { _, err := p.Delete(ctx, publish.Request{}, publish.Target{}); return err },
+		"publish": func() error { _, err := p.Publish(ctx, publishing.Request{}); return err },
+		"replace": func() error { _, err := p.Replace(ctx, publishing.Request{}, publishing.Target{}); return err },
+		"delete":  func() error { _, err := p.Delete(ctx, publishing.Request{}, publishing.Target{}); return err },
 	} {
 		if err := change(); !fault.Is(err, fault.Unsupported) {
 			t.Errorf("%s: error is %v, want fault.Unsupported", name, err)

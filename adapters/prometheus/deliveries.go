@@ -3,8 +3,8 @@ package prometheus
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-dev/tollgate/core/registry/deliver"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
 
 // Outcomes of attempts to deliver an event, besides failed, after which others follow.
@@ -16,13 +16,13 @@ const (
 // Deliveries counts attempts to deliver events, and passes the reports on. It implements
 // deliver.Reporter.
 type Deliveries struct {
-	reporter      deliver.Reporter
+	reporter      notifying.Reporter
 	outcomes      labelCounters
 	pending, dead prometheus.Gauge
 }
 
 // NewDeliveries returns a Deliveries that passes reports on to a reporter.
-func NewDeliveries(to deliver.Reporter, r prometheus.Registerer) *Deliveries {
+func NewDeliveries(to notifying.Reporter, r prometheus.Registerer) *Deliveries {
 	d := &Deliveries{
 		reporter: to,
 		outcomes: newLabelCounters(r, prometheus.CounterOpts{

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
 // Mirrors shows the states of mirrors and counts reads of other registries, and passes the reports
 // on. It implements mirrors.Reporter.
 type Mirrors struct {
-	reporter    mirrors.Reporter
+	reporter    mirroring.Reporter
 	lastSuccess *prometheus.GaugeVec
 	servers     *prometheus.GaugeVec
 	failing     *prometheus.GaugeVec
@@ -26,7 +26,7 @@ type Mirrors struct {
 const readSucceeded = "succeeded"
 
 // NewMirrors returns a Mirrors that passes reports on to a reporter.
-func NewMirrors(to mirrors.Reporter, r prometheus.Registerer) *Mirrors {
+func NewMirrors(to mirroring.Reporter, r prometheus.Registerer) *Mirrors {
 	m := &Mirrors{
 		reporter: to, shown: make(map[mirror.Name]bool),
 		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -51,7 +51,7 @@ func NewMirrors(to mirrors.Reporter, r prometheus.Registerer) *Mirrors {
 }
 
 // Synced counts a read that succeeded.
-func (m *Mirrors) Synced(name mirror.Name, s mirrors.Summary) {
+func (m *Mirrors) Synced(name mirror.Name, s mirroring.Summary) {
 	m.reads.increment(readSucceeded)
 	m.reporter.Synced(name, s)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
 // countedMirrors counts the reports that are passed on.
 type countedMirrors struct{ synced, failed, listed int }
 
-func (c *countedMirrors) Synced(mirror.Name, mirrors.Summary) { c.synced++ }
-func (c *countedMirrors) SyncFailed(mirror.Name, error)       { c.failed++ }
-func (c *countedMirrors) Listed([]mirror.Mirror)              { c.listed++ }
+func (c *countedMirrors) Synced(mirror.Name, mirroring.Summary) { c.synced++ }
+func (c *countedMirrors) SyncFailed(mirror.Name, error)         { c.failed++ }
+func (c *countedMirrors) Listed([]mirror.Mirror)                { c.listed++ }
 
 func TestMirrors(t *testing.T) {
 	registry, passed := prometheus.NewRegistry(), &countedMirrors{}
@@ -27,7 +27,7 @@ func TestMirrors(t *testing.T) {
 		{Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
 	})
 	m.Listed([]mirror.Mirror{{Name: "new"}, {Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}}})
-	m.Synced("corp", mirrors.Summary{})
+	m.Synced("corp", mirroring.Summary{})
 	m.SyncFailed("corp", errDefect)
 	m.SyncFailed("", errDefect) // no registry was read
 	checkMetrics(t, registry, map[string]float64{

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
@@ -19,12 +19,12 @@ const (
 
 // Prover counts the outcomes of proofs of publishers, and passes the calls on.
 type Prover struct {
-	prover   *prove.Prover
+	prover   *delegating.Prover
 	outcomes map[string]labelCounters // by method
 }
 
 // NewProver returns a prover whose outcomes are counted.
-func NewProver(p *prove.Prover, r prometheus.Registerer) *Prover {
+func NewProver(p *delegating.Prover, r prometheus.Registerer) *Prover {
 	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_publisher_proofs_total",
 		Help: "Proofs of publishers, by method and outcome.",
@@ -40,14 +40,14 @@ func NewProver(p *prove.Prover, r prometheus.Registerer) *Prover {
 func (p *Prover) Switched() error { return p.prover.Switched() }
 
 // ProveDomain exchanges a proof of a domain and counts the outcome.
-func (p *Prover) ProveDomain(ctx context.Context, r prove.DomainRequest) (prove.Token, error) {
+func (p *Prover) ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error) {
 	t, err := p.prover.ProveDomain(ctx, r)
 	p.countOutcome(r.Method, err)
 	return t, err
 }
 
 // ProveIdentity exchanges an ID token and counts the outcome.
-func (p *Prover) ProveIdentity(ctx context.Context, r prove.IdentityRequest) (prove.Token, error) {
+func (p *Prover) ProveIdentity(ctx context.Context, r delegating.IdentityRequest) (delegating.Token, error) {
 	t, err := p.prover.ProveIdentity(ctx, r)
 	p.countOutcome(r.Method, err)
 	return t, err

@@ -6,22 +6,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
 // TestProofs counts calls of a prover that is switched off, which refuses every call.
 func TestProofs(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	p := NewProver(prove.New(policies.Config{Mode: publisher.Off}, prove.Ports{}), registry)
+	p := NewProver(delegating.NewProver(delegating.Config{Mode: publisher.Off}, delegating.ProverPorts{}), registry)
 	for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
-		if _, err := p.ProveDomain(t.Context(), prove.DomainRequest{Method: method}); !fault.Is(err, fault.NotFound) {
+		if _, err := p.ProveDomain(t.Context(), delegating.DomainRequest{Method: method}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
 	for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
-		if _, err := p.ProveIdentity(t.Context(), prove.IdentityRequest{Method: method}); !fault.Is(err, fault.NotFound) {
+		if _, err := p.ProveIdentity(t.Context(), delegating.IdentityRequest{Method: method}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
 // Operations that change the registry.
@@ -38,12 +38,12 @@ var refusals = map[fault.Kind]string{
 
 // Publisher counts the outcomes of changes of the registry, and passes the calls on.
 type Publisher struct {
-	publisher *publish.Publisher
+	publisher *publishing.Publisher
 	outcomes  map[string]labelCounters // by operation
 }
 
 // NewPublisher returns a publisher whose outcomes are counted.
-func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
+func NewPublisher(p *publishing.Publisher, r prometheus.Registerer) *Publisher {
 	vector := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_publications_total",
 		Help: "Requested changes of the registry, by their outcome.",
@@ -60,42 +60,42 @@ func NewPublisher(p *publish.Publisher, r prometheus.Registerer) *Publisher {
 func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 
 // Publish publishes a version and counts the outcome.
-func (p *Publisher) Publish(ctx context.Context, r publish.Request) (publish.Outcome, error) {
+func (p *Publisher) Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error) {
 	outcome, err := p.publisher.Publish(ctx, r)
 	p.countDocument(opPublish, outcome, err)
 	return outcome, err
 }
 
 // Replace replaces the document of a version and counts the outcome.
-func (p *Publisher) Replace(ctx context.Context, r publish.Request, t publish.Target) (publish.Outcome, error) {
+func (p *Publisher) Replace(ctx context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
 	outcome, err := p.publisher.Replace(ctx, r, t)
 	p.countDocument(opReplace, outcome, err)
 	return outcome, err
 }
 
 // Delete deletes a version and counts the outcome.
-func (p *Publisher) Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+func (p *Publisher) Delete(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	record, err := p.publisher.Delete(ctx, r, t)
 	p.countOutcome(opDelete, err)
 	return record, err
 }
 
 // SetStatus changes the status of a version and counts the outcome.
-func (p *Publisher) SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+func (p *Publisher) SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	record, err := p.publisher.SetStatus(ctx, r, t)
 	p.countOutcome(opStatus, err)
 	return record, err
 }
 
 // SetStatusAll changes the status of all versions of a server and counts one outcome.
-func (p *Publisher) SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error) {
+func (p *Publisher) SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error) {
 	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
 	p.countOutcome(opStatus, err)
 	return changed, err
 }
 
 // countDocument counts the outcome of a document, which may wait for review.
-func (p *Publisher) countDocument(operation string, o publish.Outcome, err error) {
+func (p *Publisher) countDocument(operation string, o publishing.Outcome, err error) {
 	if err == nil && o.Pending != "" {
 		p.outcomes[operation].increment(publicationPending)
 		return

@@ -3,18 +3,18 @@ package prometheus
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 // Reviews shows how many reviews are pending, and passes the reports on. It implements
 // reviews.Reporter.
 type Reviews struct {
-	reporter reviews.Reporter
+	reporter reviewing.Reporter
 	pending  prometheus.Gauge
 }
 
 // NewReviews returns a Reviews that passes reports on to a reporter.
-func NewReviews(to reviews.Reporter, r prometheus.Registerer) *Reviews {
+func NewReviews(to reviewing.Reporter, r prometheus.Registerer) *Reviews {
 	v := &Reviews{reporter: to, pending: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tollgate_reviews_pending",
 		Help: "Documents that wait for review, of all instances.",

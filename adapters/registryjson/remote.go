@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 // Limits for reading from another registry.
@@ -45,7 +45,7 @@ type client struct {
 func newClient(t http.RoundTripper) *client {
 	return &client{
 		http:  &http.Client{Transport: t, CheckRedirect: checkRedirect},
-		pause: wait.For, tries: maxTries, maxIdle: maxIdle,
+		pause: pause.For, tries: maxTries, maxIdle: maxIdle,
 	}
 }
 
@@ -163,7 +163,7 @@ func (r remotePart) requestOnce(ctx context.Context) (body io.ReadCloser, after 
 	_ = watched.Close() // the status is enough for a message
 	after = -1
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
-		after = wait.RetryAfter(resp.Header)
+		after = pause.RetryAfter(resp.Header)
 	}
 	return nil, after, statusError(resp.StatusCode)
 }

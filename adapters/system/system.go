@@ -7,7 +7,7 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 // Clock is the clock of the operating system.
@@ -17,7 +17,7 @@ type Clock struct{}
 func (Clock) Now() time.Time { return time.Now() }
 
 // Wait returns after d, or earlier if ctx ends. It reports whether d has passed.
-func (Clock) Wait(ctx context.Context, d time.Duration) bool { return wait.For(ctx, d) }
+func (Clock) Wait(ctx context.Context, d time.Duration) bool { return pause.For(ctx, d) }
 
 // Entropy returns random bytes of the operating system.
 type Entropy struct{}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -76,7 +76,7 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 	case until != "":
 		f.Message += ", until " + printableText(until)
 	}
-	if f.RetryAfter = wait.RetryAfter(resp.Header); f.RetryAfter > 0 {
+	if f.RetryAfter = pause.RetryAfter(resp.Header); f.RetryAfter > 0 {
 		f.Message += fmt.Sprintf(": try again in %s", f.RetryAfter)
 	}
 	return f

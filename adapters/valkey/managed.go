@@ -15,7 +15,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -51,7 +51,7 @@ type managedClient struct {
 	wake            chan struct{}                 // wakes the goroutine: a breaker opened, or outdated was set
 	outdated        atomic.Bool                   // the client must be replaced
 	idleProbeFailed bool                          // the last probe of an idle store failed; only maintain uses it
-	probeDelay      wait.Backoff                  // before the next probe of nodes that do not answer; only maintain uses it
+	probeDelay      pause.Backoff                 // before the next probe of nodes that do not answer; only maintain uses it
 }
 
 // openManagedClient starts a managedClient whose newClient, timeouts and log are set, and returns a
@@ -110,7 +110,7 @@ func (m *managedClient) nextCheck() <-chan time.Time {
 	case some:
 		return time.After(m.probeDelay.Next(retryInterval))
 	}
-	m.probeDelay = wait.Backoff{}
+	m.probeDelay = pause.Backoff{}
 	switch {
 	case m.probeWhenIdle:
 		return time.After(idleProbeInterval)
@@ -141,7 +141,7 @@ func (m *managedClient) replaceClient(ctx context.Context) {
 	if err := m.connectAnew(ctx); err != nil {
 		m.log.WithError(err).Warn("the counter store is read-only, and no other server was found")
 	}
-	wait.For(ctx, retryInterval)
+	pause.For(ctx, retryInterval)
 }
 
 // connectAnew connects a new client and closes the one that it replaces.
@@ -223,7 +223,7 @@ func (m *managedClient) callWithRetries(ctx context.Context, at route, fn func(c
 		case isEndOfOtherCall(err) && !at.noPartialRetry && lostConnections < maxConnections:
 			lostConnections++
 		case isSlotMoving(err) && !at.noPartialRetry: // a command with this error was not executed
-			wait.For(ctx, slotMoveDelay)
+			pause.For(ctx, slotMoveDelay)
 		default:
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
@@ -152,7 +152,7 @@ func (w *watchState) applySet(r *discoverypb.DiscoveryResponse, set setDigest) {
 
 // sendRefusal sends the reason of a refusal, with the version that stays in force.
 func (w *watchState) sendRefusal(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
-	if !wait.For(ctx, time.Until(w.lastRefusal.Add(refusalGap))) {
+	if !pause.For(ctx, time.Until(w.lastRefusal.Add(refusalGap))) {
 		return ctx.Err()
 	}
 	w.lastRefusal = time.Now()

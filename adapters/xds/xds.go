@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -105,7 +105,7 @@ func (s *Source) Watch(ctx context.Context, apply func([]ruleset.Source) error) 
 		}
 		next := w.backoff.NextBackOff()
 		w.logStreamEnd(ended, next)
-		if !wait.For(ctx, next) {
+		if !pause.For(ctx, next) {
 			return nil
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -99,7 +99,7 @@ func newMirrorSync(p process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	o := addOutput(c)
-	options := mirrors.Options{Wait: true}
+	options := mirroring.Options{Wait: true}
 	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
 	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false, "also take a list with less than half of the servers that the mirror has")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -132,7 +132,7 @@ func newMirrorDiff(p process) *cobra.Command {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			bar := newCountBar(p.stderr)
 			report := newDiffReport()
-			_, err := op.Mirrors.Diff(c.Context(), mirror.Name(args[0]), mirrors.Options{Observe: bar.observe, Report: report.add})
+			_, err := op.Mirrors.Diff(c.Context(), mirror.Name(args[0]), mirroring.Options{Observe: bar.observe, Report: report.add})
 			bar.finish()
 			if err != nil {
 				return err
@@ -228,11 +228,11 @@ func timeOrNull(t time.Time) *string {
 }
 
 // syncVerdicts are the verdicts in the order in which they are shown.
-func syncVerdicts() []mirrors.Verdict {
-	return []mirrors.Verdict{mirrors.Added, mirrors.Replaced, mirrors.Status, mirrors.Submitted, mirrors.Shadowed, mirrors.Refused}
+func syncVerdicts() []mirroring.Verdict {
+	return []mirroring.Verdict{mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted, mirroring.Shadowed, mirroring.Refused}
 }
 
-func syncTable(s mirrors.Summary) table {
+func syncTable(s mirroring.Summary) table {
 	t := table{header: []string{"RESULT", "NUMBER"}}
 	value := map[string]any{"full": s.Full, "records": s.Records, "servers": s.Servers}
 	for _, v := range syncVerdicts() {
@@ -267,16 +267,16 @@ func newDiffReport() *diffReport {
 	return &diffReport{lists: map[string][]diffLine{"changed": {}, "refused": {}, "shadowed": {}}}
 }
 
-func (d *diffReport) add(o mirrors.Outcome) {
+func (d *diffReport) add(o mirroring.Outcome) {
 	if len(d.lines) >= maxDiffLines {
 		d.more++
 		return
 	}
 	list, line := "changed", diffLine{ServerName: o.Name, Version: o.Version, Rule: string(o.Rule), Reason: o.Reason}
 	switch o.Verdict {
-	case mirrors.Shadowed, mirrors.Refused:
+	case mirroring.Shadowed, mirroring.Refused:
 		list = string(o.Verdict)
-	case mirrors.Added, mirrors.Replaced, mirrors.Status, mirrors.Submitted:
+	case mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted:
 		line.Change = string(o.Verdict)
 	}
 	d.lists[list] = append(d.lists[list], line)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
@@ -96,7 +96,7 @@ func newPolicyAdd(p process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(p, o, op, c, []policies.Policy{added})
+			return printPolicies(p, o, op, c, []delegating.Policy{added})
 		})
 	}
 	return c
@@ -157,7 +157,7 @@ type policyRow struct {
 }
 
 // printPolicies prints policies with the e-mail address of each maker.
-func printPolicies(p process, o *output, op *wiring.Operator, c *cobra.Command, list []policies.Policy) error {
+func printPolicies(p process, o *output, op *wiring.Operator, c *cobra.Command, list []delegating.Policy) error {
 	rows := make([]policyRow, 0, len(list))
 	for i := range list {
 		row := newPolicyRow(&list[i])
@@ -175,7 +175,7 @@ type wordList []string
 // String returns the words with commas.
 func (l wordList) String() string { return strings.Join(l, ", ") }
 
-func newPolicyRow(p *policies.Policy) policyRow {
+func newPolicyRow(p *delegating.Policy) policyRow {
 	row := policyRow{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{}, Proof: describeProof(p),
 		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
@@ -193,7 +193,7 @@ func newPolicyRow(p *policies.Policy) policyRow {
 }
 
 // describeProof returns what a policy admits, for a table.
-func describeProof(p *policies.Policy) string {
+func describeProof(p *delegating.Policy) string {
 	var words []string
 	for _, word := range []string{p.Domain.String(), p.Fingerprint.String(), p.Subject.String()} {
 		if word != "" {

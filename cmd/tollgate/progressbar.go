@@ -6,7 +6,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
 // barRefreshInterval is the minimum time between two updates of the bar.
@@ -71,7 +71,7 @@ func newCountBar(w io.Writer) *countBar {
 }
 
 // observe moves the bar.
-func (b *countBar) observe(p mirrors.Progress) {
+func (b *countBar) observe(p mirroring.Progress) {
 	switch {
 	case b.line == nil:
 	case p.Applied == 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
-	"github.com/tollgate-dev/tollgate/core/registry/transfer"
+	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -58,7 +58,7 @@ func newRegistryImport(p process) *cobra.Command {
 		defer func() { _ = src.Close() }() // it was opened for reading
 		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
 			i := &importReport{bar: newProgressBar(p.stderr, src)}
-			counts, err := op.Transfer.Import(c.Context(), src, transfer.Options{Lenient: lenient, Observe: i.observe})
+			counts, err := op.Transfer.Import(c.Context(), src, transferring.Options{Lenient: lenient, Observe: i.observe})
 			i.bar.finish()
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("interrupted: the records imported so far are stored; run the import again to continue")
@@ -70,7 +70,7 @@ func newRegistryImport(p process) *cobra.Command {
 }
 
 // checkImport returns an error if a completed import counts as failed.
-func checkImport(n transfer.Counts, strict bool) error {
+func checkImport(n transferring.Counts, strict bool) error {
 	switch {
 	case n.Broken > 0:
 		return fmt.Errorf("%s could not be read to the end", formatCount(n.Broken, "file", "files"))
@@ -97,7 +97,7 @@ type importLine struct {
 }
 
 // observe adds a record that was refused or differs from the stored version.
-func (i *importReport) observe(o transfer.Outcome) {
+func (i *importReport) observe(o transferring.Outcome) {
 	i.bar.update()
 	switch {
 	case o.Reason == "":
@@ -108,7 +108,7 @@ func (i *importReport) observe(o transfer.Outcome) {
 	}
 }
 
-func (i *importReport) table(n transfer.Counts) table {
+func (i *importReport) table(n transferring.Counts) table {
 	t := table{header: []string{"RESULT", "RECORD", "WHY"}}
 	for _, l := range i.lines {
 		record := l.Origin

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -45,7 +45,7 @@ func newRegistryQuarantine(p process) *cobra.Command {
 				}
 				return printQuarantine(p, o, op, c, all)
 			}
-			added, err := op.Quarantine.Add(c.Context(), quarantine.Target{ServerName: args[0], Version: version}, reason)
+			added, err := op.Quarantine.Add(c.Context(), quarantining.Target{ServerName: args[0], Version: version}, reason)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func newRegistryRelease(p process) *cobra.Command {
 	c.Flags().StringVar(&version, "version", "", "version to release; default: the server, if it is in quarantine as a whole")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			return op.Quarantine.Release(c.Context(), quarantine.Target{ServerName: args[0], Version: version})
+			return op.Quarantine.Release(c.Context(), quarantining.Target{ServerName: args[0], Version: version})
 		})
 	}
 	return c

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -35,7 +35,7 @@ func newReviewList(p process) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withOperator(c, p, func(op *wiring.Operator) error {
 			rows := []reviewRow{}
-			for q := (reviews.Query{State: *state, Server: *server, Limit: "100"}); ; {
+			for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
 				page, err := op.Reviews.List(c.Context(), q)
 				if err != nil {
 					return err

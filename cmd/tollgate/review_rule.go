@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -30,7 +30,7 @@ func newReviewRuleAdd(p process) *cobra.Command {
 		Example: "  tollgate review rule add --pattern 'com.example/*' --when same-origins",
 		Args:    cobra.NoArgs,
 	}
-	var d reviews.RuleDraft
+	var d reviewing.RuleDraft
 	flags := c.Flags()
 	flags.StringVar(&d.Pattern, "pattern", "", "servers: a name, a prefix that ends in *, or *")
 	flags.StringVar(&d.When, "when", "", "condition: any or same-origins")

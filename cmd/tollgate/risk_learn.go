@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
-	"github.com/tollgate-dev/tollgate/core/auth/learn"
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
@@ -48,17 +48,17 @@ func newRiskLearn(p process) *cobra.Command {
 }
 
 // learnFile learns from the events of a file.
-func learnFile(ctx context.Context, p process, run replayRun, l *learn.Learner) (learn.Summary, error) {
+func learnFile(ctx context.Context, p process, run replayRun, l *learning.Learner) (learning.Summary, error) {
 	err := run.each(ctx, p, func(line loginhistory.Line) error {
 		return l.Add(ctx, line.Who, line.Learnt, line.Event.At)
 	})
 	if err != nil {
-		return learn.Summary{}, err
+		return learning.Summary{}, err
 	}
 	return l.Store(ctx)
 }
 
-func summaryTable(s learn.Summary) table {
+func summaryTable(s learning.Summary) table {
 	type row struct {
 		SignIns        int `json:"signIns"`
 		People         int `json:"people"`

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -216,7 +216,7 @@ type deadEventRow struct {
 	Problem    string  `json:"problem"    column:"PROBLEM"`
 }
 
-func newWebhookRow(l *events.Listed) webhookRow {
+func newWebhookRow(l *notifying.Listed) webhookRow {
 	row := webhookRow{
 		ID: string(l.ID), URL: l.URL.String(), Events: toStrings(l.Events), Pattern: l.Pattern.String(), CreatedAt: formatOptionalTime(l.CreatedAt),
 		Pending: l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess), LastFailure: formatOptionalTime(l.LastFailure),

@@ -140,7 +140,7 @@ var realWaits = []realWait{
 	{"test/instance/postgres.go", 1, "the pace of asking a server, also for programs that are no tests"},
 	{"test/instance/server.go", 1, "the pace of asking a server, also for programs that are no tests"},
 	{"test/docs/shell_test.go", 1, "how long an interrupted command may take before it is killed"},
-	{"test/faults/killed_test.go", 1, "the interval between kills that a long run sets"},
+	{"test/outages/killed_test.go", 1, "the interval between kills that a long run sets"},
 	{"test/compare/main.go", 1, "a program, no test: the pace of its calls"},
 	{"test/compare/services.go", 1, "a program, no test: the pace of asking a server"},
 	{"test/compare/statsd.go", 1, "a program, no test: the pace of asking a server"},

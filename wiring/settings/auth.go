@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -61,7 +61,7 @@ type Risk struct {
 	LimitedTrustMax     int      `env:"RISK_LIMITED_TRUST_MAX" envDefault:"40" desc:"highest score of LIMITED_TRUST"`
 	UnverifiedMax       int      `env:"RISK_UNVERIFIED_MAX" envDefault:"60" desc:"highest score of UNVERIFIED; a higher score is HIGH_RISK"`
 
-	History assess.HistoryMode `env:"RISK_HISTORY" envDefault:"shadow" desc:"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes nothing), on (it may raise the risk score)"`
+	History assessment.HistoryMode `env:"RISK_HISTORY" envDefault:"shadow" desc:"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes nothing), on (it may raise the risk score)"`
 }
 
 // Validate returns an error that begins with the first setting that is out of range. The use cases

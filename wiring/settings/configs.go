@@ -14,11 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
-	"github.com/tollgate-dev/tollgate/core/registry/mirrors"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/core/registry/recheck"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -42,29 +41,29 @@ func RetentionConfig(r Retention, a Auth) retention.Config {
 }
 
 // PublishConfig returns the configuration of changes of the registry.
-func PublishConfig(r Registry, p Packages, u Publishers) publish.Config {
+func PublishConfig(r Registry, p Packages, u Publishers) publishing.Config {
 	reserved, _ := u.reserved() // Validate accepts no other
-	return publish.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved, Review: r.ReviewOn(), PendingMax: r.PendingMax}
+	return publishing.Config{WritesOff: !r.WritesOn(), Checks: p.Level(), Reserved: reserved, Review: r.ReviewOn(), PendingMax: r.PendingMax}
 }
 
 // MirrorsConfig returns the configuration of mirrors.
-func MirrorsConfig(r Registry, u Publishers) mirrors.Config {
+func MirrorsConfig(r Registry, u Publishers) mirroring.Config {
 	reserved, _ := u.reserved() // Validate accepts no other
-	return mirrors.Config{Review: r.ReviewOn(), Reserved: reserved}
+	return mirroring.Config{Review: r.ReviewOn(), Reserved: reserved}
 }
 
 // PoliciesConfig returns the configuration of policies and proofs of publishers.
-func PoliciesConfig(u Publishers, t oidc.Config) policies.Config {
+func PoliciesConfig(u Publishers, t oidc.Config) delegating.Config {
 	reserved, _ := u.reserved() // Validate accepts no other
-	return policies.Config{
+	return delegating.Config{
 		Mode: u.Mode(), UnprovenAfter: u.UnprovenAfter,
 		Rules: publisher.Rules{Issuers: t.Issuers, GitHubIssuer: t.GitHubIssuer, Reserved: reserved},
 	}
 }
 
 // RecheckConfig returns the configuration of the search for keys of domains.
-func RecheckConfig(u Publishers) recheck.Config {
-	return recheck.Config{Mode: u.Mode(), Interval: u.Recheck, UnprovenAfter: u.UnprovenAfter}
+func RecheckConfig(u Publishers) delegating.RecheckConfig {
+	return delegating.RecheckConfig{Mode: u.Mode(), Interval: u.Recheck, UnprovenAfter: u.UnprovenAfter}
 }
 
 // WriteTrust returns the trust level that every write to the registry requires.

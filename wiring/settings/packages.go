@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
@@ -32,15 +32,15 @@ const packagePlugin = "pkg-"
 // Validate returns an error if PACKAGE_CHECKS is wrong. The file of PACKAGE_REGISTRIES is validated
 // when it is read.
 func (p Packages) Validate() error {
-	if _, err := publish.ParseChecks(p.Checks); err != nil {
+	if _, err := publishing.ParseChecks(p.Checks); err != nil {
 		return fmt.Errorf("PACKAGE_CHECKS: %q is not enforce, warn or off", p.Checks)
 	}
 	return nil
 }
 
 // Level returns how a document is treated whose packages do not claim its server.
-func (p Packages) Level() publish.Checks {
-	level, _ := publish.ParseChecks(p.Checks) // Validate accepts no other
+func (p Packages) Level() publishing.Checks {
+	level, _ := publishing.ParseChecks(p.Checks) // Validate accepts no other
 	return level
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 const (
@@ -148,7 +148,7 @@ func (b *Breaker) checkDatabase(life context.Context) time.Time {
 		switch {
 		case err == nil:
 			return began
-		case time.Since(first) > probeGap || !wait.For(life, probeGap/5):
+		case time.Since(first) > probeGap || !pause.For(life, probeGap/5):
 			return b.waitUntilBack(life, err)
 		}
 	}
@@ -179,7 +179,7 @@ func (b *Breaker) waitUntilBack(life context.Context, err error) time.Time {
 	if b.log != nil {
 		b.log.WithError(err).Error("the database does not answer; calls fail at once until it does")
 	}
-	for wait.For(life, probeGap) {
+	for pause.For(life, probeGap) {
 		began := time.Now()
 		if b.probeOnce(life) != nil {
 			continue

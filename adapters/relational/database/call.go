@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -93,7 +93,7 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 	began := time.Now()
 	for n := 1; ; n++ {
 		again, err := try()
-		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) && wait.For(ctx, crowdedGap) {
+		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) && pause.For(ctx, crowdedGap) {
 			again, err = try()
 		}
 		if n == maxTries || !again || !d.isLost(err) || d.dialect.Breaker.Refuses() {
@@ -102,7 +102,7 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
 			d.dialect.Breaker.retireAll() // the server may be ending all connections, also those that have answered since then
 		}
-		if !wait.For(ctx, firstWait) {
+		if !pause.For(ctx, firstWait) {
 			return err
 		}
 	}

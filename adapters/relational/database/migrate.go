@@ -13,7 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -109,7 +109,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		switch {
 		case d.isRetryable(err) && (failed < minMigrationRetries || time.Since(began) < d.dialect.Migrations.RetryTime):
 			failed++
-			if !wait.For(ctx, firstWait<<min(failed, maxDoubled)) {
+			if !pause.For(ctx, firstWait<<min(failed, maxDoubled)) {
 				return applied, ctx.Err()
 			}
 		case err != nil:

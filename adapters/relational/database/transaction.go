@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -73,7 +73,7 @@ func (d *DB) Atomically(ctx context.Context, do func(ctx context.Context) error)
 				d.noteWrite(err)
 				return err
 			}
-			if !wait.For(ctx, delay/2+rand.N(delay)) {
+			if !pause.For(ctx, delay/2+rand.N(delay)) {
 				return ctx.Err()
 			}
 			delay *= 2

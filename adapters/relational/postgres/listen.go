@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/driver/pgdriver"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/wait"
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 // listenGap is the time between two tries to listen.
@@ -31,7 +31,7 @@ func listen(c *pgdriver.Config) func(ctx context.Context, channel string, notify
 	return func(ctx context.Context, channel string, notify func(text string)) {
 		for {
 			listenOnce(ctx, c, channel, notify)
-			if !wait.For(ctx, listenGap) {
+			if !pause.For(ctx, listenGap) {
 				return
 			}
 		}

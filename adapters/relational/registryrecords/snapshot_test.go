@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/views"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -135,7 +135,7 @@ func TestViewBesideAWriter(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
 			s := newTurning(t, open(t))
-			reader := views.NewReader(s.servers, v)
+			reader := viewing.NewReader(s.servers, v)
 			ctx, cancel := context.WithCancel(t.Context())
 			var writer, readers sync.WaitGroup
 			writer.Go(func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -28,9 +28,9 @@ func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 
 // Quarantine hides servers. *quarantine.Service implements it and documents the errors.
 type Quarantine interface {
-	Add(ctx context.Context, r quarantine.Request, read func() (quarantine.Draft, error)) (registry.Quarantined, error)
-	List(ctx context.Context, r quarantine.Request, q quarantine.Query) (quarantine.Page, error)
-	Release(ctx context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error
+	Add(ctx context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error)
+	List(ctx context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error)
+	Release(ctx context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error
 }
 
 // Ports are the dependencies of an API. All fields are required.
@@ -109,6 +109,6 @@ func send(c *fiber.Ctx, value any) error {
 	return c.Status(fiber.StatusOK).JSON(value)
 }
 
-func newRequest(c *fiber.Ctx) quarantine.Request {
-	return quarantine.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+func newRequest(c *fiber.Ctx) quarantining.Request {
+	return quarantining.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }

@@ -15,27 +15,27 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // The use case implements the interface of the handlers.
-var _ curationapi.Quarantine = (*quarantine.Service)(nil)
+var _ curationapi.Quarantine = (*quarantining.Service)(nil)
 
 var now = time.Date(2027, 1, 15, 8, 0, 0, 123456000, time.UTC)
 
 // stub records the calls of the handlers and returns fixed results.
 type stub struct {
-	request quarantine.Request
-	draft   quarantine.Draft
-	query   quarantine.Query
-	target  quarantine.Target
-	page    quarantine.Page
+	request quarantining.Request
+	draft   quarantining.Draft
+	query   quarantining.Query
+	target  quarantining.Target
+	page    quarantining.Page
 	err     error // of all calls
 }
 
-func (s *stub) Add(_ context.Context, r quarantine.Request, read func() (quarantine.Draft, error)) (registry.Quarantined, error) {
+func (s *stub) Add(_ context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error) {
 	s.request = r
 	if s.err != nil {
 		return registry.Quarantined{}, s.err
@@ -47,12 +47,12 @@ func (s *stub) Add(_ context.Context, r quarantine.Request, read func() (quarant
 	return s.page.Entries[0], nil
 }
 
-func (s *stub) List(_ context.Context, r quarantine.Request, q quarantine.Query) (quarantine.Page, error) {
-	s.request, s.query = r, quarantine.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
+func (s *stub) List(_ context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error) {
+	s.request, s.query = r, quarantining.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
 	return s.page, s.err
 }
 
-func (s *stub) Release(_ context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error {
+func (s *stub) Release(_ context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error {
 	s.request = r
 	if s.err != nil {
 		return s.err
@@ -137,9 +137,9 @@ func TestQuarantine(t *testing.T) {
 	s := &stub{}
 	url := serve(t, s)
 	for _, path := range paths() {
-		s.page = quarantine.Page{Entries: []registry.Quarantined{newEntry(t, "1.0.0", "u1")}}
+		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "1.0.0", "u1")}}
 		expect(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":"1.0.0","reason":"r","other":1}`, 200, shownVersion)
-		want := quarantine.Draft{Target: quarantine.Target{ServerName: "com.example/a", Version: "1.0.0"}, Reason: "r"}
+		want := quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a", Version: "1.0.0"}, Reason: "r"}
 		if s.draft != want || s.request.Token != "t.o.k" || s.request.Address.String() != "127.0.0.1" {
 			t.Errorf("%s: the draft is %+v of %+v", path, s.draft, s.request)
 		}
@@ -175,12 +175,12 @@ func TestList(t *testing.T) {
 	s := &stub{}
 	url := serve(t, s)
 	for _, path := range paths() {
-		s.page = quarantine.Page{}
+		s.page = quarantining.Page{}
 		expect(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
-		s.page = quarantine.Page{Entries: []registry.Quarantined{newEntry(t, "", ""), newEntry(t, "1.0.0", "u1")}, NextCursor: "next"}
+		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "", ""), newEntry(t, "1.0.0", "u1")}, NextCursor: "next"}
 		expect(t, http.MethodGet, url+path+"?limit=2&cursor=c", "", 200,
 			`{"quarantined":[`+shownServer+`,`+shownVersion+`],"metadata":{"nextCursor":"next","count":2}}`)
-		if s.query != (quarantine.Query{Cursor: "c", Limit: "2"}) {
+		if s.query != (quarantining.Query{Cursor: "c", Limit: "2"}) {
 			t.Errorf("the query is %+v", s.query)
 		}
 	}
@@ -191,11 +191,11 @@ func TestRelease(t *testing.T) {
 	url := serve(t, s)
 	for _, path := range paths() {
 		expect(t, http.MethodDelete, url+path+"?serverName=com.example%2Fa&version=1.0.0%2Bb", "", 204, "")
-		if s.target != (quarantine.Target{ServerName: "com.example/a", Version: "1.0.0+b"}) {
+		if s.target != (quarantining.Target{ServerName: "com.example/a", Version: "1.0.0+b"}) {
 			t.Errorf("the target is %+v", s.target)
 		}
 		expect(t, http.MethodDelete, url+path+"?serverName=com.example/a&version=", "", 204, "")
-		if s.target != (quarantine.Target{ServerName: "com.example/a"}) {
+		if s.target != (quarantining.Target{ServerName: "com.example/a"}) {
 			t.Errorf("the target is %+v", s.target)
 		}
 		expect(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)

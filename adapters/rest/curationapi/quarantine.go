@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 )
 
 // quarantined is what is in quarantine, as the API shows it (contract C-20).
@@ -47,7 +47,7 @@ type quarantineList struct {
 }
 
 func (a *API) addQuarantine(c *fiber.Ctx) error {
-	added, err := a.ports.Quarantine.Add(c.UserContext(), newRequest(c), func() (quarantine.Draft, error) { return readDraft(c) })
+	added, err := a.ports.Quarantine.Add(c.UserContext(), newRequest(c), func() (quarantining.Draft, error) { return readDraft(c) })
 	if err != nil {
 		return err
 	}
@@ -55,20 +55,20 @@ func (a *API) addQuarantine(c *fiber.Ctx) error {
 }
 
 // readDraft reads the body of a request. The reason is checked later, after the permission.
-func readDraft(c *fiber.Ctx) (quarantine.Draft, error) {
+func readDraft(c *fiber.Ctx) (quarantining.Draft, error) {
 	body, err := jsonbody.Read(c)
 	if err != nil {
-		return quarantine.Draft{}, err
+		return quarantining.Draft{}, err
 	}
-	d := quarantine.Draft{
-		Target: quarantine.Target{ServerName: body.Text("serverName"), Version: body.NullableText("version")},
+	d := quarantining.Draft{
+		Target: quarantining.Target{ServerName: body.Text("serverName"), Version: body.NullableText("version")},
 		Reason: body.OptionalText("reason"),
 	}
 	return d, body.Err()
 }
 
 func (a *API) listQuarantine(c *fiber.Ctx) error {
-	page, err := a.ports.Quarantine.List(c.UserContext(), newRequest(c), quarantine.Query{Cursor: c.Query("cursor"), Limit: c.Query("limit")})
+	page, err := a.ports.Quarantine.List(c.UserContext(), newRequest(c), quarantining.Query{Cursor: c.Query("cursor"), Limit: c.Query("limit")})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *API) listQuarantine(c *fiber.Ctx) error {
 }
 
 func (a *API) releaseQuarantine(c *fiber.Ctx) error {
-	err := a.ports.Quarantine.Release(c.UserContext(), newRequest(c), func() (quarantine.Target, error) { return readTarget(c) })
+	err := a.ports.Quarantine.Release(c.UserContext(), newRequest(c), func() (quarantining.Target, error) { return readTarget(c) })
 	if err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (a *API) releaseQuarantine(c *fiber.Ctx) error {
 }
 
 // readTarget reads the parameters of a request. An empty version counts as absent.
-func readTarget(c *fiber.Ctx) (quarantine.Target, error) {
+func readTarget(c *fiber.Ctx) (quarantining.Target, error) {
 	name, err := queryText(c, "serverName")
 	if err != nil {
-		return quarantine.Target{}, err
+		return quarantining.Target{}, err
 	}
 	if name == "" {
-		return quarantine.Target{}, fault.New(fault.Invalid, "serverName is missing")
+		return quarantining.Target{}, fault.New(fault.Invalid, "serverName is missing")
 	}
 	version, err := queryText(c, "version")
-	return quarantine.Target{ServerName: name, Version: version}, err
+	return quarantining.Target{ServerName: name, Version: version}, err
 }

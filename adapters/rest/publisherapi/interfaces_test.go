@@ -2,12 +2,11 @@ package publisherapi_test
 
 import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 )
 
 // The use cases implement the interfaces of the handlers.
 var (
-	_ publisherapi.Prover   = (*prove.Prover)(nil)
-	_ publisherapi.Policies = (*policies.Service)(nil)
+	_ publisherapi.Prover   = (*delegating.Prover)(nil)
+	_ publisherapi.Policies = (*delegating.Service)(nil)
 )

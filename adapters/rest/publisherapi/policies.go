@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
@@ -35,7 +35,7 @@ type policyResponse struct {
 // operatorName is the maker of the policies of operator commands.
 const operatorName = "operator"
 
-func newPolicyResponse(p *policies.Policy) policyResponse {
+func newPolicyResponse(p *delegating.Policy) policyResponse {
 	r := policyResponse{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
@@ -61,8 +61,8 @@ func formatTime(t time.Time) *string {
 	return &s
 }
 
-func newRequest(c *fiber.Ctx) policies.Request {
-	return policies.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+func newRequest(c *fiber.Ctx) delegating.Request {
+	return delegating.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
 func (a *API) addPolicy(c *fiber.Ctx) error {

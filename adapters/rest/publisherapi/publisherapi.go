@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -32,16 +31,16 @@ func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 // Prover exchanges proofs for tokens. *prove.Prover implements it and documents the errors.
 type Prover interface {
 	Switched() error
-	ProveDomain(ctx context.Context, r prove.DomainRequest) (prove.Token, error)
-	ProveIdentity(ctx context.Context, r prove.IdentityRequest) (prove.Token, error)
+	ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error)
+	ProveIdentity(ctx context.Context, r delegating.IdentityRequest) (delegating.Token, error)
 }
 
 // Policies manages policies. *policies.Service implements it and documents the errors.
 type Policies interface {
-	Authorize(ctx context.Context, r policies.Request) error
-	Add(ctx context.Context, r policies.Request, d publisher.Draft) (policies.Policy, error)
-	List(ctx context.Context, r policies.Request) ([]policies.Policy, error)
-	Remove(ctx context.Context, r policies.Request, id publisher.PolicyID) error
+	Authorize(ctx context.Context, r delegating.Request) error
+	Add(ctx context.Context, r delegating.Request, d publisher.Draft) (delegating.Policy, error)
+	List(ctx context.Context, r delegating.Request) ([]delegating.Policy, error)
+	Remove(ctx context.Context, r delegating.Request, id publisher.PolicyID) error
 }
 
 // API is the publishers' part of the API.
@@ -100,7 +99,7 @@ type tokenResponse struct {
 	ExpiresAt int64  `json:"expires_at"` // Unix seconds
 }
 
-func sendToken(c *fiber.Ctx, t prove.Token, err error) error {
+func sendToken(c *fiber.Ctx, t delegating.Token, err error) error {
 	if err != nil {
 		return err
 	}
@@ -108,8 +107,8 @@ func sendToken(c *fiber.Ctx, t prove.Token, err error) error {
 	return c.Status(http.StatusOK).JSON(tokenResponse{t.Text, t.ExpiresAt.Unix()})
 }
 
-func newClient(c *fiber.Ctx) prove.Client {
-	return prove.Client{Address: rest.Address(c), Key: rest.Client(c).String()}
+func newClient(c *fiber.Ctx) delegating.Client {
+	return delegating.Client{Address: rest.Address(c), Key: rest.Client(c).String()}
 }
 
 // proveDomain returns the handler of a proof of a domain.
@@ -119,7 +118,7 @@ func (a *API) proveDomain(m publisher.Method) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		r := prove.DomainRequest{
+		r := delegating.DomainRequest{
 			Client: newClient(c), Method: m,
 			Domain: body.Text("domain"), Timestamp: body.Text("timestamp"), Signature: body.Text("signed_timestamp"),
 		}
@@ -138,7 +137,7 @@ func (a *API) proveIdentity(m publisher.Method) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		r := prove.IdentityRequest{Client: newClient(c), Method: m, Token: body.Text("oidc_token")}
+		r := delegating.IdentityRequest{Client: newClient(c), Method: m, Token: body.Text("oidc_token")}
 		if err := body.Err(); err != nil {
 			return err
 		}

@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
-	"github.com/tollgate-dev/tollgate/core/registry/prove"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -27,16 +26,16 @@ var now = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 // publisherStub records the calls of the handlers and returns fixed results.
 type publisherStub struct {
 	calls    []string
-	domain   prove.DomainRequest
-	identity prove.IdentityRequest
-	request  policies.Request
+	domain   delegating.DomainRequest
+	identity delegating.IdentityRequest
+	request  delegating.Request
 	draft    publisher.Draft
 	id       publisher.PolicyID
 
 	switched  error // of Switched
 	forbidden error // of Authorize
 	err       error // of the other calls
-	list      []policies.Policy
+	list      []delegating.Policy
 }
 
 func (s *publisherStub) recordCall(name string) error {
@@ -46,35 +45,35 @@ func (s *publisherStub) recordCall(name string) error {
 
 func (s *publisherStub) Switched() error { return s.switched }
 
-func (s *publisherStub) ProveDomain(_ context.Context, r prove.DomainRequest) (prove.Token, error) {
+func (s *publisherStub) ProveDomain(_ context.Context, r delegating.DomainRequest) (delegating.Token, error) {
 	s.domain = r
-	return prove.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("domain")
+	return delegating.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("domain")
 }
 
-func (s *publisherStub) ProveIdentity(_ context.Context, r prove.IdentityRequest) (prove.Token, error) {
+func (s *publisherStub) ProveIdentity(_ context.Context, r delegating.IdentityRequest) (delegating.Token, error) {
 	s.identity = r
-	return prove.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("identity")
+	return delegating.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("identity")
 }
 
-func (s *publisherStub) Authorize(_ context.Context, r policies.Request) error {
+func (s *publisherStub) Authorize(_ context.Context, r delegating.Request) error {
 	s.request = r
 	return s.forbidden
 }
 
-func (s *publisherStub) Add(_ context.Context, r policies.Request, d publisher.Draft) (policies.Policy, error) {
+func (s *publisherStub) Add(_ context.Context, r delegating.Request, d publisher.Draft) (delegating.Policy, error) {
 	s.request, s.draft = r, d
 	if err := s.recordCall("add"); err != nil {
-		return policies.Policy{}, err
+		return delegating.Policy{}, err
 	}
 	return s.list[0], nil
 }
 
-func (s *publisherStub) List(_ context.Context, r policies.Request) ([]policies.Policy, error) {
+func (s *publisherStub) List(_ context.Context, r delegating.Request) ([]delegating.Policy, error) {
 	s.request = r
 	return s.list, s.recordCall("list")
 }
 
-func (s *publisherStub) Remove(_ context.Context, r policies.Request, id publisher.PolicyID) error {
+func (s *publisherStub) Remove(_ context.Context, r delegating.Request, id publisher.PolicyID) error {
 	s.request, s.id = r, id
 	return s.recordCall("remove")
 }
@@ -141,7 +140,7 @@ func TestProofsOfDomains(t *testing.T) {
 	url := serve(t, s)
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
-			s.domain, s.calls = prove.DomainRequest{}, nil
+			s.domain, s.calls = delegating.DomainRequest{}, nil
 			expect(t, http.MethodPost, url+prefix+"/auth/"+string(method), domainProof, 200, tokenBody)
 			r := s.domain
 			if r.Method != method || r.Domain != "example.com" || r.Timestamp != "2027-01-15T08:00:00Z" || r.Signature != "00ff" ||
@@ -157,7 +156,7 @@ func TestProofsByIDToken(t *testing.T) {
 	url := serve(t, s)
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
-			s.identity, s.calls = prove.IdentityRequest{}, nil
+			s.identity, s.calls = delegating.IdentityRequest{}, nil
 			expect(t, http.MethodPost, url+prefix+"/auth/"+string(method), `{"oidc_token":"x.y.z"}`, 200, tokenBody)
 			r := s.identity
 			if r.Method != method || r.Token != "x.y.z" || r.Address.String() != "127.0.0.1" || r.Key == "" || len(s.calls) != 1 {
@@ -220,7 +219,7 @@ func TestRefusedProofs(t *testing.T) {
 }
 
 // policy returns a policy with all fields of a policy by ID token.
-func policy(t *testing.T) policies.Policy {
+func policy(t *testing.T) delegating.Policy {
 	t.Helper()
 	p, err := publisher.NewPolicy(publisher.Draft{
 		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"}, Issuer: "https://ci.example.com",
@@ -230,7 +229,7 @@ func policy(t *testing.T) policies.Policy {
 		t.Fatal(err)
 	}
 	p.ID, p.CreatedBy, p.CreatedAt = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "0a0b", now
-	return policies.Policy{Policy: p, State: publisher.Active}
+	return delegating.Policy{Policy: p, State: publisher.Active}
 }
 
 const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc","pattern":"com.example/*","actions":["publish","status"],` +
@@ -238,7 +237,7 @@ const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc"
 	`"createdBy":"0a0b","createdAt":"2027-01-15T08:00:00.000000Z","lastUsedAt":null,"state":"active"}`
 
 func TestAddedPolicy(t *testing.T) {
-	s := &publisherStub{list: []policies.Policy{policy(t)}}
+	s := &publisherStub{list: []delegating.Policy{policy(t)}}
 	url := serve(t, s)
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		s.draft = publisher.Draft{}
@@ -290,7 +289,7 @@ func TestListedPolicies(t *testing.T) {
 	expect(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
 	used := policy(t)
 	used.CreatedBy, used.ExpiresAt, used.LastUsedAt, used.State = "", time.Time{}, now.Add(time.Minute), publisher.Unproven
-	s.list = []policies.Policy{policy(t), used}
+	s.list = []delegating.Policy{policy(t), used}
 	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"0a0b"`, `"operator"`,
 		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`, `"active"`, `"unproven"`).Replace(policyText)
 	expect(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)

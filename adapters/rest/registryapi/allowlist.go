@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -49,13 +49,13 @@ func (r read) group() (read, bool) {
 }
 
 // compileLists makes the answers to the reads of all formats of a view, in one pass over its servers.
-func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.Answer[*browse.LongHistory], error) {
+func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.Answer[*browsing.LongHistory], error) {
 	encoder := allowlistjson.NewEncoder()
 	lists, err := a.reads.Views.Listed(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
 	if err != nil {
 		return nil, err
 	}
-	answers := map[read]readcache.Answer[*browse.LongHistory]{}
+	answers := map[read]readcache.Answer[*browsing.LongHistory]{}
 	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode, allowlist.Gemini, allowlist.Kiro} {
 		if f == allowlist.Gemini { // it has no entries, and neither have those after it
 			lists.ForgetEntries()
@@ -78,7 +78,7 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.
 		}
 		r := group
 		r.format = string(f)
-		answers[r] = readcache.Answer[*browse.LongHistory]{Body: shared}
+		answers[r] = readcache.Answer[*browsing.LongHistory]{Body: shared}
 	}
 	return answers, nil
 }

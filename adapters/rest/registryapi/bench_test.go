@@ -11,16 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 )
 
 // fixedReader returns the same records for every read.
 type fixedReader struct {
 	registryStub
-	page browse.Page
+	page browsing.Page
 }
 
-func (s *fixedReader) List(context.Context, browse.Query) (browse.Page, error) { return s.page, nil }
+func (s *fixedReader) List(context.Context, browsing.Query) (browsing.Page, error) {
+	return s.page, nil
+}
 func (s *fixedReader) Version(context.Context, string, string, string) (registry.Record, error) {
 	return s.page.Records[0], nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 )
 
 // readPaths returns the paths of the three reads below both prefixes.
@@ -85,7 +85,7 @@ func TestLongReadsAreCompressed(t *testing.T) {
 	for i := range 20 {
 		s.records = append(s.records, record(t, fmt.Sprintf("com.example/server-%d", i), "1.0.0"))
 	}
-	s.page = browse.Page{Records: s.records}
+	s.page = browsing.Page{Records: s.records}
 	url := serve(t, registryapi.Config{}, s, s)
 	for _, path := range readPaths() {
 		long := !strings.HasSuffix(path, "latest")

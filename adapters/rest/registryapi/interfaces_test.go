@@ -2,12 +2,12 @@ package registryapi_test
 
 import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
 // The use cases implement the interfaces of the handlers.
 var (
-	_ registryapi.Reader = (*browse.Browser)(nil)
-	_ registryapi.Writer = (*publish.Publisher)(nil)
+	_ registryapi.Reader = (*browsing.Browser)(nil)
+	_ registryapi.Writer = (*publishing.Publisher)(nil)
 )

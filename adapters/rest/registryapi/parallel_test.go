@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 )
 
 // echo returns the values of each request and records them.
@@ -27,9 +27,9 @@ func (e *echo) recordCall(s ...string) {
 	e.recorded = append(e.recorded, strings.Join(s, " "))
 }
 
-func (e *echo) List(_ context.Context, q browse.Query) (browse.Page, error) {
+func (e *echo) List(_ context.Context, q browsing.Query) (browsing.Page, error) {
 	e.recordCall(q.Search)
-	return browse.Page{NextCursor: q.Search}, nil
+	return browsing.Page{NextCursor: q.Search}, nil
 }
 
 func (e *echo) Version(_ context.Context, name, version, _ string) (registry.Record, error) {

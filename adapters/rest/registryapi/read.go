@@ -13,14 +13,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // Reader reads the registry. *browse.Browser implements it and documents the errors.
 type Reader interface {
-	List(ctx context.Context, q browse.Query) (browse.Page, error)
-	Versions(ctx context.Context, serverName, includeDeleted string) (browse.History, error)
+	List(ctx context.Context, q browsing.Query) (browsing.Page, error)
+	Versions(ctx context.Context, serverName, includeDeleted string) (browsing.History, error)
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 }
 
@@ -149,38 +149,38 @@ func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 }
 
 // answer makes the answer to a read. A history that is too large is not made: it is streamed.
-func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browse.LongHistory], error) {
+func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browsing.LongHistory], error) {
 	var body []byte
 	reader := a.readerOf(r.view)
 	switch r.kind {
 	case readList:
-		p, err := reader.List(ctx, browse.Query{
+		p, err := reader.List(ctx, browsing.Query{
 			Cursor: r.cursor, Limit: r.limit, Search: r.search, UpdatedSince: r.since, Version: r.versionSelection, IncludeDeleted: r.deleted,
 			Status: r.status, PackageType: r.packageType, Remote: r.remote,
 		})
 		if err != nil {
-			return readcache.Answer[*browse.LongHistory]{}, err
+			return readcache.Answer[*browsing.LongHistory]{}, err
 		}
 		body = appendList(nil, p.Records, p.NextCursor)
 	case readVersions:
 		history, err := reader.Versions(ctx, r.name, r.deleted)
 		if err != nil || history.Long != nil {
-			return readcache.Answer[*browse.LongHistory]{Rest: history.Long}, err
+			return readcache.Answer[*browsing.LongHistory]{Rest: history.Long}, err
 		}
 		body = appendList(nil, history.Records, "")
 	case readSnippet:
 		var err error
 		if body, err = makeSnippet(ctx, reader, r); err != nil {
-			return readcache.Answer[*browse.LongHistory]{}, err
+			return readcache.Answer[*browsing.LongHistory]{}, err
 		}
 	default:
 		record, err := reader.Version(ctx, r.name, r.version, r.deleted)
 		if err != nil {
-			return readcache.Answer[*browse.LongHistory]{}, err
+			return readcache.Answer[*browsing.LongHistory]{}, err
 		}
 		body = appendRecord(nil, &record)
 	}
-	return readcache.Answer[*browse.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+	return readcache.Answer[*browsing.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
 }
 
 // makeSnippet returns what a user adds to the configuration of a client.

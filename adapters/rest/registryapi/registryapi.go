@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -65,7 +65,7 @@ type Config struct {
 type API struct {
 	config  Config
 	bodies  *responsebody.Sender
-	answers *readcache.Cache[read, *browse.LongHistory]
+	answers *readcache.Cache[read, *browsing.LongHistory]
 	reads   Reads
 	writer  Writer
 }
@@ -83,7 +83,7 @@ func New(cfg Config, r Reads, w Writer, p readcache.Ports) (*API, func()) {
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
-	}, readcache.Sources[read, *browse.LongHistory]{Answer: a.answer, Group: a.compileLists}, p)
+	}, readcache.Sources[read, *browsing.LongHistory]{Answer: a.answer, Group: a.compileLists}, p)
 	return a, end
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -34,14 +34,14 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // registryStub records the calls of the handlers and returns fixed results.
 type registryStub struct {
-	query   browse.Query
-	request publish.Request
-	target  publish.Target
+	query   browsing.Query
+	request publishing.Request
+	target  publishing.Target
 	deleted string
 	calls   []string
 	off     bool // writes are off
 
-	page    browse.Page
+	page    browsing.Page
 	records []registry.Record
 	pending review.ID
 	err     error
@@ -62,49 +62,49 @@ func (s *registryStub) firstRecord(name string) (registry.Record, error) {
 
 func (s *registryStub) WritesOff() bool { return s.off }
 
-func (s *registryStub) List(_ context.Context, q browse.Query) (browse.Page, error) {
+func (s *registryStub) List(_ context.Context, q browsing.Query) (browsing.Page, error) {
 	s.query = q
 	_, err := s.recordCall("list")
 	return s.page, err
 }
 
-func (s *registryStub) Versions(_ context.Context, name, deleted string) (browse.History, error) {
-	s.target, s.deleted = publish.Target{Name: name}, deleted
+func (s *registryStub) Versions(_ context.Context, name, deleted string) (browsing.History, error) {
+	s.target, s.deleted = publishing.Target{Name: name}, deleted
 	records, err := s.recordCall("versions")
-	return browse.History{Records: records}, err
+	return browsing.History{Records: records}, err
 }
 
 func (s *registryStub) Version(_ context.Context, name, version, deleted string) (registry.Record, error) {
-	s.target, s.deleted = publish.Target{Name: name, Version: version}, deleted
+	s.target, s.deleted = publishing.Target{Name: name, Version: version}, deleted
 	return s.firstRecord("version")
 }
 
-func (s *registryStub) Publish(_ context.Context, r publish.Request) (publish.Outcome, error) {
+func (s *registryStub) Publish(_ context.Context, r publishing.Request) (publishing.Outcome, error) {
 	s.request = r
 	record, err := s.firstRecord("publish")
-	return publish.Outcome{Record: record, Pending: s.pending}, err
+	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *registryStub) Replace(_ context.Context, r publish.Request, t publish.Target) (publish.Outcome, error) {
+func (s *registryStub) Replace(_ context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
 	s.request, s.target = r, t
 	record, err := s.firstRecord("replace")
-	return publish.Outcome{Record: record, Pending: s.pending}, err
+	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *registryStub) Delete(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+func (s *registryStub) Delete(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	s.request, s.target = r, t
 	return s.firstRecord("delete")
 }
 
-func (s *registryStub) SetStatus(_ context.Context, r publish.Request, t publish.Target) (registry.Record, error) {
+func (s *registryStub) SetStatus(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	s.request, s.target = r, t
 	return s.firstRecord("status")
 }
 
-func (s *registryStub) SetStatusAll(_ context.Context, r publish.Request, name string, _ publish.SizeCheck) (browse.History, error) {
-	s.request, s.target = r, publish.Target{Name: name}
+func (s *registryStub) SetStatusAll(_ context.Context, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
+	s.request, s.target = r, publishing.Target{Name: name}
 	records, err := s.recordCall("all")
-	return browse.History{Records: records}, err
+	return browsing.History{Records: records}, err
 }
 
 type unlimited struct{}
@@ -258,7 +258,7 @@ func deprecatedRecord(t testing.TB) registry.Record {
 }
 
 func TestList(t *testing.T) {
-	s := &registryStub{page: browse.Page{
+	s := &registryStub{page: browsing.Page{
 		Records: []registry.Record{deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build")}, NextCursor: "abc_-",
 	}}
 	url := serve(t, registryapi.Config{}, s, s)
@@ -274,7 +274,7 @@ func TestList(t *testing.T) {
 	if head.status != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {
 		t.Errorf("HEAD: %d %v", head.status, head.header)
 	}
-	s.page = browse.Page{}
+	s.page = browsing.Page{}
 	call(t, "GET", url+"/v0.1/servers", "").expect(t, 200, `{"servers":[],"metadata":{"count":0}}`)
 }
 
@@ -283,7 +283,7 @@ func TestListPassesParameters(t *testing.T) {
 	url := serve(t, registryapi.Config{}, s, s)
 	call(t, "GET", url+"/v0.1/servers?cursor=c&limit=7&search=a%25b%2Fc&updated_since=2026-01-01T00:00:00%2B01:00"+
 		"&version=latest&include_deleted=true&unknown=1", "")
-	want := browse.Query{
+	want := browsing.Query{
 		Cursor: "c", Limit: "7", Search: "a%b/c", UpdatedSince: "2026-01-01T00:00:00+01:00", Version: "latest", IncludeDeleted: "true",
 	}
 	if s.query != want {
@@ -299,7 +299,7 @@ func TestListPassesParameters(t *testing.T) {
 		}
 	}
 	call(t, "GET", url+"/v0.1/servers?cursor=&limit=", "")
-	if (s.query != browse.Query{}) {
+	if (s.query != browsing.Query{}) {
 		t.Errorf("empty parameters: %+v", s.query)
 	}
 }
@@ -308,7 +308,7 @@ func TestReadsOfOneServer(t *testing.T) {
 	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
 	url := serve(t, registryapi.Config{}, s, s)
 	compareGolden(t, "version.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0%2Bbuild?include_deleted=true", "").body)
-	if (s.target != publish.Target{Name: "com.example/server", Version: "1.0.0+build"}) || s.deleted != "true" {
+	if (s.target != publishing.Target{Name: "com.example/server", Version: "1.0.0+build"}) || s.deleted != "true" {
 		t.Errorf("the target is %+v, include_deleted %q", s.target, s.deleted)
 	}
 	compareGolden(t, "versions.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions", "").body)

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
 // sendJSON sends the JSON that write appends to a buffer. It uses the buffer of the response, which
@@ -117,7 +117,7 @@ const pendingEnd = `,"dev.tollgate/review":{"id":`
 
 // appendPending appends a record that waits for review, with the mark of its review
 // (contract C-10).
-func appendPending(b []byte, o *publish.Outcome) []byte {
+func appendPending(b []byte, o *publishing.Outcome) []byte {
 	b = appendRecord(b, &o.Record)
 	b = append(b[:len(b)-len("}}")], pendingEnd...)
 	b = appendString(b, string(o.Pending))

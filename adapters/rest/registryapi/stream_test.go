@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -94,7 +94,7 @@ const roomForOne = 6 << 20
 func (d *serverStore) serveBounded(t *testing.T, log *logrus.Entry, room int) string {
 	t.Helper()
 	cfg := registryapi.Config{Bodies: responsebody.Config{InFlight: room}, Log: log}
-	return serve(t, cfg, browse.New(d, page.NewSealer([]byte(strings.Repeat("k", 32)))), nil) + longPath
+	return serve(t, cfg, browsing.New(d, page.NewSealer([]byte(strings.Repeat("k", 32)))), nil) + longPath
 }
 
 // callUntilRoom repeats a call while the server has no memory for it. A client may see the end of a

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/views"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 )
 
 // Views decides who may read a view, and reads its servers. GatedViews implements it.
@@ -27,8 +27,8 @@ type Views interface {
 
 // GatedViews is a gate, and what reads the registry behind it. All fields are required.
 type GatedViews struct {
-	Gate    *views.Gate
-	Browser *browse.Browser
+	Gate    *viewing.Gate
+	Browser *browsing.Browser
 	All     *allowlist.Source
 }
 

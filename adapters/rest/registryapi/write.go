@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
 // Writer changes the registry. *publish.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
-	Publish(ctx context.Context, r publish.Request) (publish.Outcome, error)
-	Replace(ctx context.Context, r publish.Request, t publish.Target) (publish.Outcome, error)
-	Delete(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
-	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error)
+	Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error)
+	Replace(ctx context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error)
+	Delete(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error)
 }
 
 func (a *API) publishVersion(c *fiber.Ctx) error {
@@ -83,7 +83,7 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	}
 	r.Condition = newCondition(responsebody.ReadConditions(c))
 	var room *responsebody.StreamRoom
-	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name, func(changed browse.History) error {
+	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name, func(changed browsing.History) error {
 		if changed.Long == nil || room != nil {
 			return nil
 		}
@@ -108,7 +108,7 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 type condition struct{ tags responsebody.Condition }
 
 // newCondition returns the condition of a write; nil without a header that sets one.
-func newCondition(tags responsebody.Condition, ok bool) publish.Condition {
+func newCondition(tags responsebody.Condition, ok bool) publishing.Condition {
 	if !ok {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c condition) HoldsFor(current registry.Record) bool {
 }
 
 // HoldsForAll implements publish.Condition.
-func (c condition) HoldsForAll(histories ...browse.History) bool {
+func (c condition) HoldsForAll(histories ...browsing.History) bool {
 	hashes := make([]uint64, len(histories))
 	for i, h := range histories {
 		if h.Long != nil {
@@ -135,46 +135,46 @@ func (c condition) HoldsForAll(histories ...browse.History) bool {
 
 // bodyUnlessWritesOff reads a request with its body. While writes are off it returns an empty
 // request, so that the writer responds with 501 before any other check (contract R-6).
-func (a *API) bodyUnlessWritesOff(c *fiber.Ctx) (publish.Request, error) {
+func (a *API) bodyUnlessWritesOff(c *fiber.Ctx) (publishing.Request, error) {
 	if a.writer.WritesOff() {
-		return publish.Request{}, nil
+		return publishing.Request{}, nil
 	}
 	return readRequest(c)
 }
 
 // targetUnlessWritesOff returns the version in the path, or an empty target while writes are off.
-func (a *API) targetUnlessWritesOff(c *fiber.Ctx) (publish.Target, error) {
+func (a *API) targetUnlessWritesOff(c *fiber.Ctx) (publishing.Target, error) {
 	if a.writer.WritesOff() {
-		return publish.Target{}, nil
+		return publishing.Target{}, nil
 	}
 	return readTarget(c)
 }
 
 // readRequest returns a request with its JSON body.
-func readRequest(c *fiber.Ctx) (publish.Request, error) {
+func readRequest(c *fiber.Ctx) (publishing.Request, error) {
 	r := newRequest(c)
 	var err error
 	r.Body, err = rest.JSONBody(c)
 	return r, err
 }
 
-func newRequest(c *fiber.Ctx) publish.Request {
-	return publish.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+func newRequest(c *fiber.Ctx) publishing.Request {
+	return publishing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
 // readTarget returns the version in the path.
-func readTarget(c *fiber.Ctx) (publish.Target, error) {
+func readTarget(c *fiber.Ctx) (publishing.Target, error) {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
-		return publish.Target{}, err
+		return publishing.Target{}, err
 	}
 	version, err := pathValue(c, versionParam)
-	return publish.Target{Name: name, Version: version}, err
+	return publishing.Target{Name: name, Version: version}, err
 }
 
 // sendOutcome sends what became of a document, or returns err. What waits for review has no entity
 // tag, because the next read does not get it.
-func sendOutcome(c *fiber.Ctx, o publish.Outcome, err error) error {
+func sendOutcome(c *fiber.Ctx, o publishing.Outcome, err error) error {
 	if err != nil || o.Pending == "" {
 		return sendWritten(c, o.Record, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
 const onePath = "/servers/com.example%2Fserver/versions/1.0.0%2Bbuild"
@@ -46,10 +46,10 @@ func TestWrites(t *testing.T) {
 				if name != "delete" && string(s.request.Body) != `{"some":"body"}` {
 					t.Errorf("body %q", s.request.Body)
 				}
-				want := publish.Target{Name: "com.example/server", Version: "1.0.0+build"}
+				want := publishing.Target{Name: "com.example/server", Version: "1.0.0+build"}
 				switch name {
 				case "publish":
-					want = publish.Target{}
+					want = publishing.Target{}
 				case "all":
 					want.Version = ""
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -28,11 +28,11 @@ func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 
 // Reviews reads and decides reviews. *reviews.Service implements it and documents the errors.
 type Reviews interface {
-	Authorize(ctx context.Context, r reviews.Request) error
-	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
-	Get(ctx context.Context, r reviews.Request, id review.ID) (review.Shown, error)
-	Approve(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
-	Reject(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
+	Authorize(ctx context.Context, r reviewing.Request) error
+	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
+	Get(ctx context.Context, r reviewing.Request, id review.ID) (review.Shown, error)
+	Approve(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
+	Reject(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
 }
 
 // API is the reviewers' part of the API.
@@ -77,12 +77,12 @@ func (*API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	return c.JSON(map[string]string{"error": f.Message})
 }
 
-func newRequest(c *fiber.Ctx) reviews.Request {
-	return reviews.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+func newRequest(c *fiber.Ctx) reviewing.Request {
+	return reviewing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
 func (a *API) listReviews(c *fiber.Ctx) error {
-	q := reviews.Query{State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
+	q := reviewing.Query{State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
 	p, err := a.reviews.List(c.UserContext(), newRequest(c), q)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *API) rejectReview(c *fiber.Ctx) error { return a.decideReview(c, a.revi
 
 // decideReview reads a comment, which an empty body does not have, and decides a review.
 func (a *API) decideReview(
-	c *fiber.Ctx, decide func(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error),
+	c *fiber.Ctx, decide func(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error),
 ) error {
 	r, comment := newRequest(c), ""
 	if err := a.reviews.Authorize(c.UserContext(), r); err != nil {

@@ -28,7 +28,7 @@ type deviceParts struct {
 	version                 uint32
 }
 
-// Observe returns the observation of a sign-in with the signals that package assess has gathered.
+// Observe returns the observation of a sign-in with the signals that package assessment has gathered.
 func Observe(address netip.Addr, d auth.DeviceInfo, s risk.Signals) Observation {
 	o := Observation{
 		at: s.At, country: s.Location.Country, timezone: nameOr(d.Timezone()), language: nameOr(d.Language()),

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
@@ -62,7 +62,7 @@ func (p *personHistory) addSession(at time.Time) {
 
 func (p *personHistory) addStay(at time.Time, l risk.Location) {
 	l.Network = risk.Network{} // nothing is learnt from it
-	p.stays = keepNewest(append(p.stays, risk.SignInPlace{At: at, Location: l}), assess.HistorySessions)
+	p.stays = keepNewest(append(p.stays, risk.SignInPlace{At: at, Location: l}), assessment.HistorySessions)
 }
 
 // markDevice records that a device is confirmed, and the mark of its owner.
@@ -81,8 +81,8 @@ func (p *personHistory) markDevice(identity auth.DeviceIdentity, confirmed bool,
 
 // dropExpired drops the attempts and sessions that no longer count.
 func (p *personHistory) dropExpired(now time.Time) {
-	p.attempts = slices.DeleteFunc(p.attempts, func(a attempt) bool { return !a.at.After(now.Add(-assess.FailureSpan)) })
-	p.sessions = slices.DeleteFunc(p.sessions, func(t time.Time) bool { return !t.After(now.Add(-assess.LongSpan)) })
+	p.attempts = slices.DeleteFunc(p.attempts, func(a attempt) bool { return !a.at.After(now.Add(-assessment.FailureSpan)) })
+	p.sessions = slices.DeleteFunc(p.sessions, func(t time.Time) bool { return !t.After(now.Add(-assessment.LongSpan)) })
 	if len(p.attempts) == 0 {
 		p.attempts = nil // frees what held them
 	}

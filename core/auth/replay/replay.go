@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -65,7 +65,7 @@ func ParseAssumption(name string) (Assumption, error) {
 
 // Config holds how sign-ins are assessed.
 type Config struct {
-	Assess assess.Config
+	Assess assessment.Config
 	StepUp Assumption
 	Scorer Scorer // the zero value is Points
 }
@@ -75,7 +75,7 @@ type Replayer struct {
 	config     Config
 	geography  signals.Geography
 	reputation signals.Reputation
-	assessor   *assess.Assessor
+	assessor   *assessment.Assessor
 	people     map[auth.UserID]*personHistory
 	everyone   history.Table // empty if the scorer is Points
 	event      *Event        // the one that is being assessed
@@ -87,7 +87,7 @@ type Replayer struct {
 // reputation.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
 	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}, everyone: history.Table{}}
-	p.assessor = assess.New(c.Assess, assess.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
+	p.assessor = assessment.New(c.Assess, assessment.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
 	return p
 }
 
@@ -109,7 +109,7 @@ func (r *Replayer) Next(ctx context.Context, e Event) (Verdict, error) {
 	p := r.findPerson(e.User)
 	identity := e.Device.Identity(e.User)
 	standing := r.deviceTrust(p.findDevice(identity), e.DeviceTokenShown)
-	assessed, err := r.assessor.Assess(ctx, assess.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
+	assessed, err := r.assessor.Assess(ctx, assessment.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
 	if err != nil {
 		return Verdict{}, fmt.Errorf("assess: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -34,11 +34,11 @@ func (s Scorer) readsHistory() bool { return s == History || s == Both }
 
 // Verdict is the result of an event.
 type Verdict struct {
-	assess.Verdict                    // of the scorer; the factors and reasons are those of the points
-	Points         int                // the score of the points
-	RiskScore      float64            // the score of the scorer; that of History has a fraction
-	History        *history.Result    // nil if the scorer is Points
-	Learnt         []history.Addition // what was learnt from the event; nil if the scorer is Points
+	assessment.Verdict                    // of the scorer; the factors and reasons are those of the points
+	Points             int                // the score of the points
+	RiskScore          float64            // the score of the scorer; that of History has a fraction
+	History            *history.Result    // nil if the scorer is Points
+	Learnt             []history.Addition // what was learnt from the event; nil if the scorer is Points
 }
 
 // addHistory scores the present event by its history, and sets the score and the level of the

@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
 // riskDetails returns the details of a RISK_EVALUATION event: the points of each factor with the
 // reason, the sources that did not answer, and the country and network of the address.
-func riskDetails(session *auth.Session, v *assess.Verdict) map[string]any {
+func riskDetails(session *auth.Session, v *assessment.Verdict) map[string]any {
 	f, why := v.Factors, v.Reasons
 	details := map[string]any{
 		audit.RiskScore: v.Score, "trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 )
@@ -20,7 +20,7 @@ const (
 
 // historyDetails returns the detail "history" of a RISK_EVALUATION event (contract A-60): the score
 // of the history with its parts, or why there is none. It returns nil if the history is off.
-func historyDetails(v *assess.Verdict) map[string]any {
+func historyDetails(v *assessment.Verdict) map[string]any {
 	h := &v.History
 	if !h.Mode.Learns() {
 		return nil
@@ -51,11 +51,11 @@ func partDetails(parts []history.Part) []any {
 
 // HistoryEvaluation is what a RISK_EVALUATION event says about the history.
 type HistoryEvaluation struct {
-	Mode        assess.HistoryMode // empty if the history is off
-	Silent      string             // why there is no score; empty if there is one
-	Score       int                // 0 to 100
-	PointsScore int                // of the points alone
-	Reasons     []string           // in words, those that change the score most first
+	Mode        assessment.HistoryMode // empty if the history is off
+	Silent      string                 // why there is no score; empty if there is one
+	Score       int                    // 0 to 100
+	PointsScore int                    // of the points alone
+	Reasons     []string               // in words, those that change the score most first
 }
 
 // historyOf returns what a RISK_EVALUATION event says about the history.
@@ -68,7 +68,7 @@ func historyOf(e auth.Event) HistoryEvaluation {
 	silent, _ := h["silent"].(string)
 	parts, _ := h["parts"].([]any)
 	v := HistoryEvaluation{
-		Mode: assess.HistoryMode(mode), Silent: silent, Score: pointsOf(h["score"]), PointsScore: pointsOf(h[audit.PointsScore]),
+		Mode: assessment.HistoryMode(mode), Silent: silent, Score: pointsOf(h["score"]), PointsScore: pointsOf(h[audit.PointsScore]),
 	}
 	type weighted struct {
 		reason string

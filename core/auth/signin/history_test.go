@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -78,17 +78,17 @@ func (fx *fixture) lastEvaluation() signin.Evaluation {
 	return signin.EvaluationOf(fx.findEvents(auth.RiskEvaluation)[0])
 }
 
-func inMode(m assess.HistoryMode) func(*signin.Config) {
+func inMode(m assessment.HistoryMode) func(*signin.Config) {
 	return func(c *signin.Config) { c.History = m }
 }
 
 func TestHistoryModes(t *testing.T) {
-	for mode, c := range map[assess.HistoryMode]struct {
+	for mode, c := range map[assessment.HistoryMode]struct {
 		score int // of the sign-in from the strange device
 		raise bool
 		says  bool
 	}{
-		assess.HistoryOff: {score: 30}, assess.HistoryShadow: {score: 30, says: true}, assess.HistoryOn: {raise: true, says: true},
+		assessment.HistoryOff: {score: 30}, assessment.HistoryShadow: {score: 30, says: true}, assessment.HistoryOn: {raise: true, says: true},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			fx := newFixture(t, inMode(mode))
@@ -124,7 +124,7 @@ func (fx *fixture) mustAccount() auth.UserID {
 
 // TestGoodHistoryBuysNoTrust signs in as always on a device that was never confirmed.
 func TestGoodHistoryBuysNoTrust(t *testing.T) {
-	fx := newFixture(t, inMode(assess.HistoryOn))
+	fx := newFixture(t, inMode(assessment.HistoryOn))
 	fx.seedHistory(fx.mustAccount())
 	r := fx.mustLogin()
 	if e := fx.lastEvaluation(); r.TrustLevel != auth.Unverified || e.Score != 30 || e.History.Silent != "" {
@@ -133,7 +133,7 @@ func TestGoodHistoryBuysNoTrust(t *testing.T) {
 }
 
 func TestSilentHistory(t *testing.T) {
-	fx := newFixture(t, inMode(assess.HistoryOn))
+	fx := newFixture(t, inMode(assessment.HistoryOn))
 	fx.mustLogin()
 	if e := fx.lastEvaluation(); e.Score != 30 || e.History.Silent != signin.SilentInstallation {
 		t.Errorf("of the first sign-in the event says %+v", e)
@@ -148,16 +148,16 @@ func TestSilentHistory(t *testing.T) {
 // TestLearningFromSessions checks from which sessions the service learns at once.
 func TestLearningFromSessions(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode  assess.HistoryMode
+		mode  assessment.HistoryMode
 		login func(fx *fixture)
 		want  float64
 	}{
-		"a device that was never confirmed":         {assess.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0},
-		"a second factor":                           {assess.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1},
-		"a second factor, if it is off":             {assess.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
-		"a confirmed device that shows its token":   {assess.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(true) }, 2},
-		"a confirmed device that shows no token":    {assess.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(false) }, 1},
-		"a sign-in soon after one of the same kind": {assess.HistoryOn, func(fx *fixture) { fx.mustPassMFA(); fx.clock.Advance(time.Hour); fx.mustPassMFA() }, 1},
+		"a device that was never confirmed":         {assessment.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0},
+		"a second factor":                           {assessment.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1},
+		"a second factor, if it is off":             {assessment.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
+		"a confirmed device that shows its token":   {assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(true) }, 2},
+		"a confirmed device that shows no token":    {assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(false) }, 1},
+		"a sign-in soon after one of the same kind": {assessment.HistoryOn, func(fx *fixture) { fx.mustPassMFA(); fx.clock.Advance(time.Hour); fx.mustPassMFA() }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t, inMode(c.mode))
@@ -199,7 +199,7 @@ func (fx *fixture) mustLoginAgain(showToken bool) {
 // TestStolenPasswordDoesNotBecomeFamiliar signs in with a stolen password every day for 100 days.
 // Neither the score of the attacker falls, nor does anything of the attacker get into the counts.
 func TestStolenPasswordDoesNotBecomeFamiliar(t *testing.T) {
-	fx := newFixture(t, inMode(assess.HistoryOn))
+	fx := newFixture(t, inMode(assessment.HistoryOn))
 	user := fx.mustAccount()
 	fx.seedHistory(user)
 	own, all := fx.signInsLearnt(user)
@@ -255,12 +255,12 @@ func (b brokenCounts) Add(ctx context.Context, user auth.UserID, additions []his
 func TestBrokenHistory(t *testing.T) {
 	for name, broken := range map[string]brokenCounts{"read": {read: errCounts}, "write": {write: errCounts}} {
 		t.Run(name, func(t *testing.T) {
-			fx := newFixture(t, inMode(assess.HistoryOn))
+			fx := newFixture(t, inMode(assessment.HistoryOn))
 			user := fx.mustAccount()
 			broken.HistoryCounts = fx.ports.Counts
 			fx.ports.Counts = broken
 			config := signin.Defaults()
-			config.History = assess.HistoryOn
+			config.History = assessment.HistoryOn
 			fx.startService(config)
 			fx.mustPassMFA()
 			e := fx.findEvents(auth.RiskEvaluation)
@@ -268,7 +268,7 @@ func TestBrokenHistory(t *testing.T) {
 				t.Fatalf("the events are %+v", e)
 			}
 			silent, _ := e[0].Details["unanswered"].([]any)
-			if !slices.Contains(silent, any(string(assess.SilentHistory))) {
+			if !slices.Contains(silent, any(string(assessment.SilentHistory))) {
 				t.Errorf("the event does not name the history among the silent sources: %v", e[0].Details["unanswered"])
 			}
 			if own, _ := fx.signInsLearnt(user); own != 0 {
@@ -282,7 +282,7 @@ func TestBrokenHistory(t *testing.T) {
 type awayTransactions struct{}
 
 func (awayTransactions) Atomically(context.Context, func(context.Context) error) error {
-	return &assess.HistoryError{Cause: fault.New(fault.Unavailable, "the database is not available")}
+	return &assessment.HistoryError{Cause: fault.New(fault.Unavailable, "the database is not available")}
 }
 
 func TestDatabaseAwayWithHistory(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -335,7 +335,7 @@ func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *login
 // history: a person must not be kept out because the counts cannot be read (contract A-60).
 func (s *Service) atomically(ctx context.Context, attempt *loginAttempt, do func(ctx context.Context) error) error {
 	err := s.ports.Transaction.Atomically(ctx, do)
-	if failed := (*assess.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+	if failed := (*assessment.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		attempt.noHistory = true
 		return s.ports.Transaction.Atomically(ctx, do)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -157,7 +157,7 @@ func (s *Service) needsSecondFactor(ctx context.Context, from Origin, attempt *l
 	if s.config.MFAPolicy == MFAAlways {
 		return true, nil
 	}
-	verdict, err := s.assessor.Assess(ctx, assess.SignIn{
+	verdict, err := s.assessor.Assess(ctx, assessment.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Device: deviceTrust(&attempt.device, attempt.deviceProven),
 		Info: from.Device, WithoutHistory: attempt.noHistory,
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -21,7 +21,7 @@ func (s *Service) createSession(ctx context.Context, from Origin, attempt *login
 		return auth.Session{}, err
 	}
 	attempt.newDevice = made
-	verdict, err := s.assessor.Assess(ctx, assess.SignIn{
+	verdict, err := s.assessor.Assess(ctx, assessment.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Confirmed: attempt.factor != "",
 		Info: from.Device, WithoutHistory: attempt.noHistory,
 		Device: deviceTrust(&device, attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
@@ -50,7 +50,7 @@ func (s *Service) createSession(ctx context.Context, from Origin, attempt *login
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a
 // step-up. From another session the service learns when it passes a step-up.
-func (s *Service) learn(ctx context.Context, session *auth.Session, v *assess.Verdict, factor auth.Factor) error {
+func (s *Service) learn(ctx context.Context, session *auth.Session, v *assessment.Verdict, factor auth.Factor) error {
 	if !v.History.Known() {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (s *Service) learn(ctx context.Context, session *auth.Session, v *assess.Ve
 		err = s.ports.Deferrals.Defer(ctx, *session, additions)
 	}
 	if err != nil {
-		return &assess.HistoryError{Cause: err}
+		return &assessment.HistoryError{Cause: err}
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginA
 // sessionEntries returns the audit entries of a new session (contract A-47), in the order of the
 // events.
 func sessionEntries(
-	session *auth.Session, verdict *assess.Verdict, device *auth.Device, made bool, factor auth.Factor,
+	session *auth.Session, verdict *assessment.Verdict, device *auth.Device, made bool, factor auth.Factor,
 ) []audit.Entry {
 	details := map[string]any{
 		"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),

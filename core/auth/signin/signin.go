@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -35,7 +35,7 @@ type Config struct {
 	DeviceBinding      trust.Binding
 	Risk               risk.Config
 	Bounds             trust.Bounds
-	History            assess.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
+	History            assessment.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
 }
 
 // Defaults returns the default settings.
@@ -45,7 +45,7 @@ func Defaults() Config {
 		MFAPolicy: MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
 		DeviceBinding: trust.BindingPreferred, Risk: risk.DefaultConfig(), Bounds: trust.DefaultBounds(),
-		History: assess.HistoryShadow,
+		History: assessment.HistoryShadow,
 	}
 }
 
@@ -78,8 +78,8 @@ func (c Config) Validate() error {
 }
 
 // Assess returns the settings for assessing sign-ins.
-func (c Config) Assess() assess.Config {
-	return assess.Config{
+func (c Config) Assess() assessment.Config {
+	return assessment.Config{
 		Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
 		Bounds: c.Bounds, Binding: c.DeviceBinding, History: c.History,
 	}
@@ -119,7 +119,7 @@ type Service struct {
 	config Config
 	ports  Ports
 
-	assessor     *assess.Assessor
+	assessor     *assessment.Assessor
 	queues       *loginQueues
 	guard        *lockout.Guard
 	secondFactor auth.SecondFactor
@@ -157,9 +157,9 @@ func New(c Config, p Ports) (*Service, error) {
 	}, nil
 }
 
-func newAssessor(c Config, p Ports) *assess.Assessor {
-	return assess.New(c.Assess(), assess.Ports{
-		History:   assess.RecordedHistory{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
+func newAssessor(c Config, p Ports) *assessment.Assessor {
+	return assessment.New(c.Assess(), assessment.Ports{
+		History:   assessment.RecordedHistory{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
 		Geography: p.Geography, Reputation: p.Reputation, Counts: p.Counts,
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -37,7 +37,7 @@ func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP
 		return s.verifyCode(ctx, &t)
 	}
 	err := s.ports.Transaction.Atomically(ctx, verify)
-	if failed := (*assess.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+	if failed := (*assessment.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		learn = false // a step-up does not fail because nothing can be learnt from it (contract A-60)
 		err = s.ports.Transaction.Atomically(ctx, verify)
 	}
@@ -153,7 +153,7 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	}
 	if t.learn {
 		if err := s.ports.Deferrals.Confirm(ctx, t.session.ID); err != nil {
-			return &assess.HistoryError{Cause: err}
+			return &assessment.HistoryError{Cause: err}
 		}
 	}
 	t.passed.TrustLevel = auth.FullTrust

@@ -47,7 +47,7 @@ const (
 )
 
 // State returns the state of the policy. The key of a domain may be gone for less than
-// unprovenAfter. State does not know the maker's right; package policies does.
+// unprovenAfter. State does not know the maker's right; package delegating does.
 func (p *Policy) State(now time.Time, unprovenAfter time.Duration) State {
 	switch {
 	case !p.ExpiresAt.IsZero() && !now.Before(p.ExpiresAt):
@@ -74,7 +74,7 @@ const (
 	// token of its first use: the names belong to somebody else now.
 	OtherOwner Mismatch = "the repository or its owner is not the one of the first use"
 	Ended      Mismatch = "it has expired"
-	// MakerGone is found by package policies, which knows the makers.
+	// MakerGone is found by package delegating, which knows the makers.
 	MakerGone Mismatch = "the person who created it is disabled, or may no longer publish its whole pattern"
 	// KeyGone means that the domain had no key of the policy for so long that somebody else may own
 	// it now, and that the proof was made with another key.

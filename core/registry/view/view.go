@@ -1,5 +1,5 @@
 // Package view is the model of views: parts of the registry that an organisation gives to some of
-// its people. It has the rules of what a view shows; package views has the use cases.
+// its people. It has the rules of what a view shows; package viewing has the use cases.
 package view
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 //go:embed templates
@@ -32,14 +32,14 @@ const ServersPath = site.Root + "servers/"
 
 // Reader reads the registry. *browse.Browser implements it and documents the errors.
 type Reader interface {
-	List(ctx context.Context, q browse.Query) (browse.Page, error)
+	List(ctx context.Context, q browsing.Query) (browsing.Page, error)
 	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
 	Editions(ctx context.Context, serverName string) ([]registry.Edition, error)
 }
 
 // Reviews are the documents that wait for review. *reviews.Service implements it and documents the errors.
 type Reviews interface {
-	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
+	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
 }
 
 // Pages are the pages of the catalogue. It is safe for concurrent use.
@@ -97,7 +97,7 @@ type Card struct {
 const perPage = "30"
 
 func (p *Pages) list(v *site.Visit) error {
-	q := browse.Query{
+	q := browsing.Query{
 		Search: strings.TrimSpace(v.Text("q")), Cursor: v.Text("cursor"), Limit: perPage, Version: registry.LatestAlias,
 		Status: v.Text("status"), PackageType: v.Text("package"), Remote: v.Text("remote"),
 	}
@@ -112,7 +112,7 @@ func (p *Pages) list(v *site.Visit) error {
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, newListView(q, found))
 }
 
-func newListView(q browse.Query, found browse.Page) listView {
+func newListView(q browsing.Query, found browsing.Page) listView {
 	filters := url.Values{}
 	for name, value := range map[string]string{"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote} {
 		if value != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 // serverView is the page of a version of a server.
@@ -116,7 +116,7 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 	if err != nil {
 		return err
 	}
-	found, err := p.reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, reviews.Query{Server: view.Name})
+	found, err := p.reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, reviewing.Query{Server: view.Name})
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/operate"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
@@ -64,7 +64,7 @@ type GrantChanges interface {
 
 // Policies are the policies of publishers. *policies.Operator implements it.
 type Policies interface {
-	List(ctx context.Context) ([]policies.Policy, error)
+	List(ctx context.Context) ([]delegating.Policy, error)
 	Remove(ctx context.Context, id publisher.PolicyID) error
 }
 
@@ -82,7 +82,7 @@ type Mirrors interface {
 
 // Webhooks are receivers of events. *events.Operator implements it.
 type Webhooks interface {
-	List(ctx context.Context) ([]events.Listed, error)
+	List(ctx context.Context) ([]notifying.Listed, error)
 	Redeliver(ctx context.Context, id event.WebhookID, of event.ID) (int, error)
 	Remove(ctx context.Context, id event.WebhookID) error
 }

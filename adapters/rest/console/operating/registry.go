@@ -9,10 +9,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/events"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/policies"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
@@ -45,7 +45,7 @@ func (p *Pages) mountRegistry(r fiber.Router) {
 
 // policyRow is a policy of a publisher in words.
 type policyRow struct {
-	policies.Policy
+	delegating.Policy
 
 	Who         []string // lines that say whom it admits
 	Actions, By string
@@ -164,7 +164,7 @@ func (p *Pages) mirrors(ctx context.Context, v *site.Visit) error {
 
 // webhookRow is a webhook in words.
 type webhookRow struct {
-	events.Listed
+	notifying.Listed
 
 	Address, Kinds string
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/assess"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
@@ -60,7 +60,7 @@ func describeHistory(h signin.HistoryEvaluation) string {
 		return ""
 	case h.Silent != "":
 		return silences[h.Silent]
-	case h.Mode == assess.HistoryOn:
+	case h.Mode == assessment.HistoryOn:
 		return fmt.Sprintf("%d, points %d: the higher one counts", h.Score, h.PointsScore)
 	}
 	return fmt.Sprintf("%d, points %d: only the points count", h.Score, h.PointsScore)

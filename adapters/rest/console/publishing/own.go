@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 // notices say what has just been done.
@@ -64,7 +64,7 @@ func (p *Pages) addWaiting(v *site.Visit, view *ownView) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := p.ports.Reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, reviews.Query{Limit: "100"})
+	waiting, err := p.ports.Reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, reviewing.Query{Limit: "100"})
 	for _, w := range waiting.Reviews {
 		if w.IsOwn(registry.Holder(v.Session.UserID)) {
 			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
@@ -128,7 +128,7 @@ func (p *Pages) setStatus(v *site.Visit) error {
 		return err
 	}
 	if version := v.Form.Get("version"); version != "" {
-		_, err = p.ports.Writer.SetStatus(v.UserContext(), r, publish.Target{Name: text, Version: version})
+		_, err = p.ports.Writer.SetStatus(v.UserContext(), r, publishing.Target{Name: text, Version: version})
 	} else {
 		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), r, text, nil)
 	}
@@ -139,14 +139,14 @@ func (p *Pages) setStatus(v *site.Visit) error {
 }
 
 // statusRequest returns the request of the person with the status and the message of the form.
-func (p *Pages) statusRequest(v *site.Visit) (publish.Request, error) {
+func (p *Pages) statusRequest(v *site.Visit) (publishing.Request, error) {
 	update := struct {
 		Status  string `json:"status"`
 		Message string `json:"statusMessage,omitempty"`
 	}{v.Form.Get("status"), strings.TrimSpace(v.Form.Get("message"))}
 	body, err := json.Marshal(update)
 	if err != nil {
-		return publish.Request{}, fmt.Errorf("encode a change of status: %w", err)
+		return publishing.Request{}, fmt.Errorf("encode a change of status: %w", err)
 	}
 	return p.request(v, body)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browse"
-	"github.com/tollgate-dev/tollgate/core/registry/publish"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 //go:embed templates
@@ -40,14 +40,14 @@ const (
 // Writer changes the registry. *publish.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
-	Publish(ctx context.Context, r publish.Request) (publish.Outcome, error)
-	SetStatus(ctx context.Context, r publish.Request, t publish.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publish.Request, serverName string, room publish.SizeCheck) (browse.History, error)
+	Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error)
+	SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error)
 }
 
 // Reviews has the documents that wait for review. *reviews.Service implements it.
 type Reviews interface {
-	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
+	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
 }
 
 // Reader reads the registry. *browse.Browser implements it.
@@ -57,7 +57,7 @@ type Reader interface {
 
 // Own finds the servers that a person may change. *browse.Own implements it.
 type Own interface {
-	List(ctx context.Context, person registry.Holder, cursor string) (browse.Page, error)
+	List(ctx context.Context, person registry.Holder, cursor string) (browsing.Page, error)
 }
 
 // Ports are the use cases that the pages call.
@@ -221,7 +221,7 @@ func readDocument(v *site.Visit) []byte {
 }
 
 // request returns a request of the person to change the registry.
-func (p *Pages) request(v *site.Visit, body []byte) (publish.Request, error) {
+func (p *Pages) request(v *site.Visit, body []byte) (publishing.Request, error) {
 	token, err := v.Token()
-	return publish.Request{Token: token, Address: rest.Address(v.Ctx), Body: body}, err
+	return publishing.Request{Token: token, Address: rest.Address(v.Ctx), Body: body}, err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 )
 
 // quarantineView is the page with what is in quarantine.
@@ -31,7 +31,7 @@ func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
 		return err
 	}
 	cursor := v.Text("cursor")
-	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantine.Query{Cursor: cursor})
+	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantining.Query{Cursor: cursor})
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func (view *quarantineView) fill(v *site.Visit, found []registry.Quarantined) er
 	return nil
 }
 
-func (p *Pages) quarantineRequest(v *site.Visit) (quarantine.Request, error) {
+func (p *Pages) quarantineRequest(v *site.Visit) (quarantining.Request, error) {
 	token, err := v.Token()
-	return quarantine.Request{Token: token, Address: rest.Address(v.Ctx)}, err
+	return quarantining.Request{Token: token, Address: rest.Address(v.Ctx)}, err
 }
 
 // hide puts a server or a version in quarantine.
@@ -70,8 +70,8 @@ func (p *Pages) hide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantine.Draft, error) {
-		return quarantine.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
+	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantining.Draft, error) {
+		return quarantining.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
 	})
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
 		err = fault.New(fault.Invalid, missingTarget(v))
@@ -96,13 +96,13 @@ func (p *Pages) release(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantine.Target, error) { return readTarget(v), nil })
+	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantining.Target, error) { return readTarget(v), nil })
 	if err != nil {
 		return err
 	}
 	return v.Redirect(QuarantinePath + "?done=released")
 }
 
-func readTarget(v *site.Visit) quarantine.Target {
-	return quarantine.Target{ServerName: v.Form.Get("name"), Version: v.Form.Get("version")}
+func readTarget(v *site.Visit) quarantining.Target {
+	return quarantining.Target{ServerName: v.Form.Get("name"), Version: v.Form.Get("version")}
 }

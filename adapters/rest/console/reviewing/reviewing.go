@@ -18,9 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/quarantine"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/reviews"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
 //go:embed templates
@@ -45,17 +45,17 @@ const (
 // Reviews are the documents that reviewers decide about. *reviews.Service implements it and documents
 // the errors.
 type Reviews interface {
-	List(ctx context.Context, r reviews.Request, q reviews.Query) (reviews.Page, error)
-	Get(ctx context.Context, r reviews.Request, id review.ID) (review.Shown, error)
-	Approve(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
-	Reject(ctx context.Context, r reviews.Request, id review.ID, comment string) (review.Shown, error)
+	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
+	Get(ctx context.Context, r reviewing.Request, id review.ID) (review.Shown, error)
+	Approve(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
+	Reject(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
 }
 
 // Quarantine is what an organisation hides. *quarantine.Service implements it and documents the errors.
 type Quarantine interface {
-	Add(ctx context.Context, r quarantine.Request, read func() (quarantine.Draft, error)) (registry.Quarantined, error)
-	Release(ctx context.Context, r quarantine.Request, read func() (quarantine.Target, error)) error
-	List(ctx context.Context, r quarantine.Request, q quarantine.Query) (quarantine.Page, error)
+	Add(ctx context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error)
+	Release(ctx context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error
+	List(ctx context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error)
 }
 
 // Ports are the use cases that the pages call.
@@ -114,12 +114,12 @@ type rowView struct {
 }
 
 func (p *Pages) queue(v *site.Visit) error {
-	q := reviews.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
+	q := reviewing.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
 	token, err := v.Token()
 	if err != nil {
 		return err
 	}
-	found, err := p.ports.Reviews.List(v.UserContext(), reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, q)
+	found, err := p.ports.Reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, q)
 	if err != nil {
 		return err
 	}
@@ -300,13 +300,13 @@ func (p *Pages) document(v *site.Visit) error {
 }
 
 // request returns the caller, and the review in the path.
-func (p *Pages) request(v *site.Visit) (reviews.Request, review.ID, error) {
+func (p *Pages) request(v *site.Visit) (reviewing.Request, review.ID, error) {
 	id, err := v.Param("id")
 	if err != nil {
-		return reviews.Request{}, "", err
+		return reviewing.Request{}, "", err
 	}
 	token, err := v.Token()
-	return reviews.Request{Token: token, Address: rest.Address(v.Ctx)}, review.ID(id), err
+	return reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, review.ID(id), err
 }
 
 // value returns a value of a document as JSON; empty for one that is not there.

@@ -1,0 +1,95 @@
+package assessment_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/ports/signals"
+)
+
+var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
+
+// fixture is the history of one person and the geographic data.
+type fixture struct {
+	places         map[netip.Addr]risk.Location
+	stays          []risk.SignInPlace
+	failed         map[time.Duration]int // by the time before now
+	sessions       map[time.Duration]int
+	err            error
+	historyWasRead bool
+}
+
+func (f *fixture) Locate(_ context.Context, a netip.Addr) risk.Location { return f.places[a] }
+
+func (f *fixture) FailedSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return f.failed[now.Sub(t)], f.err
+}
+
+func (f *fixture) SessionsSince(_ context.Context, _ auth.UserID, t time.Time) (int, error) {
+	return f.sessions[now.Sub(t)], f.err
+}
+
+func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.SignInPlace, error) {
+	f.historyWasRead = true
+	return f.stays, f.err
+}
+
+func (f *fixture) assess(address string, d trust.Device) (assessment.Verdict, error) {
+	a := assessment.New(
+		assessment.Config{
+			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.DefaultConfig(), s) },
+			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
+		},
+		assessment.Ports{History: f, Geography: f, Reputation: signals.None{}})
+	return a.Assess(context.Background(), assessment.SignIn{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
+}
+
+func TestSignalsAreGathered(t *testing.T) {
+	f := &fixture{
+		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
+		stays:    []risk.SignInPlace{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
+		failed:   map[time.Duration]int{15 * time.Minute: 3},
+		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven in the future
+	}
+	v, err := f.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
+	want := risk.Factors{GeographicAnomaly: 20, LoginVelocity: 15, FailedAttempts: 25}
+	if err != nil || v.Factors != want || v.Level != auth.Unverified {
+		t.Errorf("factors %+v, level %s, error %v; want %+v and UNVERIFIED", v.Factors, v.Level, err, want)
+	}
+	f.historyWasRead = false
+	if _, err := f.assess("203.0.113.2", trust.Device{}); err != nil || f.historyWasRead {
+		t.Errorf("without a location: history read %v, error %v", f.historyWasRead, err)
+	}
+	f.err = errors.New("away")
+	if _, err := f.assess("203.0.113.1", trust.Device{}); !errors.Is(err, f.err) {
+		t.Errorf("error %v, want that of the past", err)
+	}
+}
+
+// TestPrivateAddressesNeverTravel uses coordinates for private addresses, as a custom database may
+// have.
+func TestPrivateAddressesNeverTravel(t *testing.T) {
+	far := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 35.7, Longitude: 139.7}}
+	near := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 52.5, Longitude: 13.4}}
+	for address, want := range map[string]int{
+		"203.0.113.1": 40, "2001:db8::1": 40, "100.128.0.1": 40,
+		"10.0.0.1": 0, "172.16.9.9": 0, "192.168.1.1": 0, "127.0.0.1": 0, "169.254.1.1": 0, "100.64.0.1": 0,
+		"::1": 0, "fd00::1": 0, "fe80::1": 0, "::ffff:10.0.0.1": 0, "::": 0,
+	} {
+		f := &fixture{
+			places: map[netip.Addr]risk.Location{netip.MustParseAddr(address): far},
+			stays:  []risk.SignInPlace{{At: now.Add(-time.Hour), Location: near}},
+		}
+		v, err := f.assess(address, trust.Device{})
+		if err != nil || v.Factors.GeographicAnomaly != want {
+			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors.GeographicAnomaly, err, want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package delegating_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// fakeRecorder keeps the recorded changes, or fails.
+type fakeRecorder struct {
+	recorded []authority.Change
+	err      error
+}
+
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+	if t.err == nil {
+		t.recorded = append(t.recorded, changes...)
+	}
+	return t.err
+}
+
+const ada = registry.Holder("11111111-1111-4111-8111-111111111111")
+
+func grant(t *testing.T) registry.Grant {
+	t.Helper()
+	pattern, err := registry.ParsePattern("com.example/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.Grant{Holder: ada, Action: registry.ActionEdit, Pattern: pattern}
+}
+
+func TestEveryChangeIsRecorded(t *testing.T) {
+	db, trail := records.New(), &fakeRecorder{}
+	store := records.NewGrants(db)
+	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
+	for range 2 { // the second time there is nothing to change
+		if err := o.Add(t.Context(), grant(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held, err := store.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+	if err := o.Remove(t.Context(), grant(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("removed again: %v", err)
+	}
+	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
+	back := want
+	back.Given = false
+	if !slices.Equal(trail.recorded, []authority.Change{want, back}) {
+		t.Errorf("recorded are %+v", trail.recorded)
+	}
+}
+
+// TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
+func TestNoChangeWithoutRecord(t *testing.T) {
+	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
+	store := records.NewGrants(db)
+	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
+	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Add = %v", err)
+	}
+	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 0 {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+	if err := store.Add(t.Context(), grant(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Remove = %v", err)
+	}
+	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 1 {
+		t.Errorf("held are %v (%v)", held, err)
+	}
+}

@@ -1,0 +1,372 @@
+package delegating_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// fakePeople is the authority: a token is the name of a person at FULL_TRUST, unless it is "low" or
+// "publisher".
+type fakePeople struct{ disabled map[string]bool }
+
+func (fakePeople) Identify(_ context.Context, token string) (authority.Caller, error) {
+	switch token {
+	case "":
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
+	case "publisher":
+		return authority.Caller{Publisher: &authority.Publisher{Method: publisher.DNS}}, nil
+	case "low":
+		return authority.Caller{UserID: "ada", TrustLevel: "UNVERIFIED"}, nil
+	}
+	return authority.Caller{UserID: token, TrustLevel: "FULL_TRUST"}, nil
+}
+
+func (fakePeople) RequireTrust(context.Context, authority.Caller) error { return nil }
+
+func (fakePeople) RequireVerified(context.Context, authority.Caller) error { return nil }
+
+func (fakePeople) RequireFullTrust(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel != "FULL_TRUST" {
+		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
+	}
+	return nil
+}
+
+func (fakePeople) Record(context.Context, authority.Act) error { return nil }
+
+func (p fakePeople) IsActive(_ context.Context, userID string) (bool, error) {
+	return !p.disabled[userID], nil
+}
+
+// policyRecorder keeps changes.
+type policyRecorder struct {
+	changes []authority.Change
+	err     error
+}
+
+func (r *policyRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+	if r.err == nil {
+		r.changes = append(r.changes, changes...)
+	}
+	return r.err
+}
+
+// countingEntropy fills each secret with another byte.
+type countingEntropy struct{ next byte }
+
+func (e *countingEntropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
+}
+
+type policyFixture struct {
+	service  *delegating.Service
+	operator *delegating.PolicyOperator
+	checker  *delegating.Checker
+	store    *records.Policies
+	grants   *records.Grants
+	people   fakePeople
+	recorder *policyRecorder
+	clock    *clocktest.Manual
+}
+
+func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
+	t.Helper()
+	db := records.New()
+	fx := &policyFixture{
+		store: records.NewPolicies(db), grants: records.NewGrants(db), people: fakePeople{map[string]bool{}},
+		recorder: &policyRecorder{}, clock: clocktest.NewManual(epoch),
+	}
+	config := delegating.Config{Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")}}}
+	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{Policies: fx.store, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
+	fx.operator = delegating.NewPolicyOperator(config, delegating.PolicyOperatorPorts{
+		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{},
+	})
+	fx.service = delegating.New(delegating.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people})
+	fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
+	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionPublish, "com.example/b*"))
+	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionEdit, "*"))
+	return fx
+}
+
+func newPolicyGrant(t *testing.T, holder registry.Holder, a registry.Action, pattern string) registry.Grant {
+	t.Helper()
+	return registry.Grant{Holder: holder, Action: a, Pattern: policyPattern(t, pattern)}
+}
+
+func (fx *policyFixture) grant(t *testing.T, g registry.Grant) {
+	t.Helper()
+	if err := fx.grants.Add(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func policyPattern(t *testing.T, s string) registry.Pattern {
+	t.Helper()
+	p, err := registry.ParsePattern(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newDraft(pattern string) publisher.Draft {
+	return publisher.Draft{Method: "dns", Domain: "example.com", Pattern: pattern}
+}
+
+func (fx *policyFixture) add(t *testing.T, caller, pattern string) delegating.Policy {
+	t.Helper()
+	p, err := fx.service.Add(t.Context(), delegating.Request{Token: caller}, newDraft(pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPersonAddsAPolicy(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	p := fx.add(t, "ada", "com.example/w*")
+	if p.CreatedBy != "ada" || p.State != publisher.Active || p.ID == "" || !p.CreatedAt.Equal(epoch) {
+		t.Errorf("the policy is %+v", p)
+	}
+	stored, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{})
+	if err != nil || len(stored) != 1 || !reflect.DeepEqual(stored[0], p.Policy) {
+		t.Errorf("stored is %+v (%v), want %+v", stored, err, p.Policy)
+	}
+	want := authority.PolicyChange{
+		Actor: "ada", Given: true, Policy: p.ID, Method: publisher.DNS, Subject: "example.com", Pattern: "com.example/w*", Actions: []publisher.Action{publisher.Publish},
+	}
+	if !reflect.DeepEqual(fx.recorder.changes, []authority.Change{want}) {
+		t.Errorf("the changes are %+v, want %+v", fx.recorder.changes, want)
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		caller  string
+		pattern string
+		want    fault.Kind
+	}{
+		"no token":                    {"", "com.example/a", fault.Unauthenticated},
+		"publisher":                   {"publisher", "com.example/a", fault.Forbidden},
+		"below FULL_TRUST":            {"low", "com.example/a", fault.Forbidden},
+		"no grant":                    {"eve", "com.example/a", fault.Forbidden},
+		"grant covers a part only":    {"cay", "com.example/c*", fault.Forbidden},
+		"grant to edit only":          {"bea", "com.example/a", fault.Forbidden},
+		"malformed draft":             {"ada", "", fault.Invalid},
+		"outside of the domain":       {"ada", "com.other/*", fault.Invalid},
+		"reserved namespace":          {"ada", "com.example/internal/x", fault.Invalid},
+		"covers a reserved namespace": {"ada", "com.example/*", fault.Invalid},
+	} {
+		fx := newPolicyFixture(t, publisher.ByPolicies)
+		fx.grant(t, newPolicyGrant(t, "cay", registry.ActionPublish, "com.example/cat*"))
+		_, err := fx.service.Add(t.Context(), delegating.Request{Token: test.caller}, newDraft(test.pattern))
+		if !fault.Is(err, test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if found, _ := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); len(found)+len(fx.recorder.changes) != 0 {
+			t.Errorf("%s: stored %+v, recorded %+v", name, found, fx.recorder.changes)
+		}
+	}
+}
+
+func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	id := fx.add(t, "ada", "com.example/w*").ID
+	for token, want := range map[string]fault.Kind{"": fault.Unauthenticated, "publisher": fault.Forbidden, "low": fault.Forbidden} {
+		r := delegating.Request{Token: token}
+		_, list := fx.service.List(t.Context(), r)
+		for name, err := range map[string]error{"authorize": fx.service.Authorize(t.Context(), r), "list": list, "remove": fx.service.Remove(t.Context(), r, id)} {
+			if !fault.Is(err, want) {
+				t.Errorf("%s with token %q: %v, want %s", name, token, err, want)
+			}
+			if f, _ := fault.As(err); token == "low" && (f == nil || f.Details["challenge"] == nil) {
+				t.Errorf("%s: %v has no challenge to step up", name, err)
+			}
+		}
+	}
+	if err := fx.service.Authorize(t.Context(), delegating.Request{Token: "ada"}); err != nil {
+		t.Errorf("a person at FULL_TRUST: %v", err)
+	}
+}
+
+func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	wide, narrow := fx.add(t, "ada", "com.example/w*").ID, fx.add(t, "ada", "com.example/bird").ID
+	for caller, want := range map[string][]publisher.PolicyID{"ada": {wide, narrow}, "bea": {narrow}, "eve": nil} {
+		list, err := fx.service.List(t.Context(), delegating.Request{Token: caller})
+		var got []publisher.PolicyID
+		for _, p := range list {
+			got = append(got, p.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s sees %q (%v), want %q", caller, got, err, want)
+		}
+	}
+	bea := delegating.Request{Token: "bea"}
+	for name, id := range map[string]publisher.PolicyID{"not covered": wide, "none": "x"} {
+		if err := fx.service.Remove(t.Context(), bea, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want fault.NotFound", name, err)
+		}
+	}
+	fx.recorder.changes = nil
+	if err := fx.service.Remove(t.Context(), bea, narrow); err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := fx.recorder.changes[0].(authority.PolicyChange); !ok || c.Actor != "bea" || c.Given || c.Policy != narrow {
+		t.Errorf("the changes are %+v", fx.recorder.changes)
+	}
+	if err := fx.service.Remove(t.Context(), bea, narrow); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the second removal: %v, want fault.NotFound", err)
+	}
+}
+
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	p, err := fx.operator.Add(t.Context(), newDraft("com.example/w*"))
+	if err != nil || p.CreatedBy != "" {
+		t.Fatalf("policy %+v, error %v", p, err)
+	}
+	fx.add(t, "ada", "com.example/x")
+	if list, err := fx.operator.List(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("the list is %+v, error %v", list, err)
+	}
+	if err := fx.operator.Remove(t.Context(), p.ID); err != nil {
+		t.Error(err)
+	}
+	if err := fx.operator.Remove(t.Context(), p.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the second removal: %v, want fault.NotFound", err)
+	}
+	for i, want := range []bool{true, true, false} {
+		c, _ := fx.recorder.changes[i].(authority.PolicyChange)
+		if c.Given != want || (c.Actor != "") != (i == 1) {
+			t.Errorf("change %d is %+v", i, c)
+		}
+	}
+	_, err = fx.operator.Add(t.Context(), newDraft("com.example/internal"))
+	if !fault.Is(err, fault.Invalid) {
+		t.Errorf("a reserved name: %v", err)
+	}
+}
+
+func TestChangeAndEventAreOneTransaction(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	id := fx.add(t, "ada", "com.example/w*").ID
+	fx.recorder.err = fault.New(fault.Unavailable, "the database is away")
+	_, added := fx.operator.Add(t.Context(), newDraft("com.example/x"))
+	for name, err := range map[string]error{"add": added, "remove": fx.operator.Remove(t.Context(), id)} {
+		if !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if found, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); err != nil || len(found) != 1 || found[0].ID != id {
+		t.Errorf("stored are %+v, error %v", found, err)
+	}
+}
+
+func TestTooManyPolicies(t *testing.T) {
+	t.Parallel()
+	fx := newPolicyFixture(t, publisher.ByPolicies)
+	p := fx.add(t, "ada", "com.example/w*").Policy
+	for i := range 1998 {
+		p.ID = publisher.PolicyID(fmt.Sprintf("p%04d", i))
+		if err := fx.store.Add(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fx.add(t, "ada", "com.example/x")
+	if _, err := fx.operator.Add(t.Context(), newDraft("com.example/y")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the policy after 2000: %v, want fault.Conflict", err)
+	}
+}
+
+func TestLivingPermissions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mode   publisher.Mode
+		change func(t *testing.T, fx *policyFixture, id publisher.PolicyID)
+		want   int
+	}{
+		"alive":          {publisher.ByPolicies, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 1},
+		"open":           {publisher.Open, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 2},
+		"off":            {publisher.Off, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 0},
+		"removed":        {publisher.ByPolicies, removePolicy, 0},
+		"removed, open":  {publisher.Open, removePolicy, 1},
+		"maker disabled": {publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ publisher.PolicyID) { fx.people.disabled["ada"] = true }, 0},
+		"grant removed":  {publisher.ByPolicies, removeGrant, 0},
+		"grant given back": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+			removeGrant(t, fx, id)
+			fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
+		}, 1},
+		"grant to edit only": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+			removeGrant(t, fx, id)
+			fx.grant(t, newPolicyGrant(t, "ada", registry.ActionEdit, "com.example/*"))
+		}, 0},
+		"expired": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+			fx.update(t, id, func(p *publisher.Policy) { p.ExpiresAt = epoch })
+		}, 0},
+		"key gone": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+			fx.update(t, id, func(p *publisher.Policy) { p.GoneSince = epoch.Add(-59 * time.Minute) })
+		}, 1},
+		"unproven": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+			fx.update(t, id, func(p *publisher.Policy) { p.GoneSince = epoch.Add(-time.Hour) })
+		}, 0},
+	} {
+		fx := newPolicyFixture(t, test.mode)
+		p := fx.add(t, "ada", "com.example/w*")
+		test.change(t, fx, p.ID)
+		forged := publisher.Permission{Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "*"), Policy: p.ID}
+		free := publisher.Permission{Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "com.free/*")}
+		got, err := fx.checker.LivingPermissions(t.Context(), []publisher.Permission{forged, free})
+		if err != nil || len(got) != test.want {
+			t.Errorf("%s: permissions %+v (%v), want %d", name, got, err, test.want)
+		}
+		for _, permission := range got { // what is stored counts, not what the token says
+			if permission.Policy == p.ID && permission.Pattern != p.Pattern {
+				t.Errorf("%s: the permission is %+v", name, permission)
+			}
+		}
+	}
+}
+
+func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
+	t.Helper()
+	if err := fx.operator.Remove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeGrant(t *testing.T, fx *policyFixture, _ publisher.PolicyID) {
+	t.Helper()
+	if err := fx.grants.Remove(t.Context(), newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (fx *policyFixture) update(t *testing.T, id publisher.PolicyID, change func(*publisher.Policy)) {
+	t.Helper()
+	if err := fx.store.Update(t.Context(), id, func(p *publisher.Policy) error { change(p); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}

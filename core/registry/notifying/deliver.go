@@ -1,0 +1,220 @@
+package notifying
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/eventsender"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+const (
+	searchEvery = 500 * time.Millisecond // between two searches for what waits
+	pauseAfter  = 5 * time.Second        // after an error of the database
+	countEvery  = 15 * time.Second       // between two counts of what is pending and dead
+	sweepEvery  = time.Hour              // between two removals of what has ended
+
+	// leaseTime is how long an instance may deliver to a webhook without asking again. After the end of
+	// an instance, another one begins at most this time later. The clocks of instances may differ by
+	// leaseTime - roundTime.
+	leaseTime = 20 * time.Second
+	// roundTime bounds a round: attempts that begin and end together, during one lease. An attempt
+	// takes at most 10 seconds.
+	roundTime = 13 * time.Second
+	// parallel is the number of attempts in a round; they are for different servers.
+	parallel = 4
+
+	keepDelivered = 24 * time.Hour      // how long an event that was delivered is kept
+	keepDead      = 30 * 24 * time.Hour // how long a dead one is kept
+	maxKept       = 10_000              // events of one webhook that are kept in either state
+)
+
+// RunnerPorts are the dependencies of a Runner. All fields are required.
+type RunnerPorts struct {
+	Webhooks   registrystore.Webhooks
+	Deliveries registrystore.Deliveries
+	Sealer     secrets.Sealer
+	Sender     eventsender.Sender
+	Clock      clock.Clock
+	Waiter     clock.Waiter
+	Entropy    secrets.Entropy
+	Reporter   Reporter
+}
+
+// Reporter receives what a Runner does. Its methods must be safe for concurrent use.
+type Reporter interface {
+	// Attempted reports an attempt. The state of the delivery is pending if it is tried again later.
+	Attempted(d event.Delivery)
+	// Counted reports how many deliveries are pending and dead, of all webhooks and instances.
+	Counted(pending, dead int)
+	// DeliveryFailed reports an error of the database or of the secret of a webhook. What was to be
+	// done is done later.
+	DeliveryFailed(err error)
+}
+
+// Runner delivers events. Several instances may run at the same time.
+type Runner struct {
+	schedule event.Schedule
+	ports    RunnerPorts
+	holder   string // of leases
+
+	mu      sync.Mutex
+	working map[event.WebhookID]bool
+}
+
+// NewRunner returns a runner that tries deliveries again by a schedule.
+func NewRunner(s event.Schedule, p RunnerPorts) *Runner {
+	return &Runner{schedule: s, ports: p, holder: secrets.NewUUID[string](p.Entropy), working: make(map[event.WebhookID]bool)}
+}
+
+// Run delivers events until the context ends.
+func (r *Runner) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, task := range []struct {
+		do    func(ctx context.Context) error
+		every time.Duration
+	}{{r.count, countEvery}, {r.Sweep, sweepEvery}} {
+		all.Go(func() { r.repeat(ctx, task.do, task.every) })
+	}
+	r.repeat(ctx, func(ctx context.Context) error { return r.startWork(ctx, &all) }, searchEvery)
+}
+
+// repeat calls do until the context ends, and reports its errors.
+func (r *Runner) repeat(ctx context.Context, do func(ctx context.Context) error, every time.Duration) {
+	for {
+		pause := every
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			r.ports.Reporter.DeliveryFailed(err)
+			pause = max(every, pauseAfter)
+		}
+		if !r.ports.Waiter.Wait(ctx, pause) {
+			return
+		}
+	}
+}
+
+// startWork delivers in the background to the webhooks for which something waits, unless this
+// instance does so already.
+func (r *Runner) startWork(ctx context.Context, all *sync.WaitGroup) error {
+	waiting, err := r.ports.Deliveries.Waiting(ctx, r.ports.Clock.Now())
+	if err != nil {
+		return err
+	}
+	for _, id := range waiting {
+		if !r.claim(id) {
+			continue
+		}
+		all.Go(func() {
+			defer r.unclaim(id)
+			if err := r.Deliver(ctx, id); err != nil && ctx.Err() == nil {
+				r.ports.Reporter.DeliveryFailed(err)
+				r.ports.Waiter.Wait(ctx, pauseAfter)
+			}
+		})
+	}
+	return nil
+}
+
+// claim reports whether no goroutine of this instance delivers to a webhook, and notes that one does.
+func (r *Runner) claim(id event.WebhookID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.working[id] {
+		return false
+	}
+	r.working[id] = true
+	return true
+}
+
+func (r *Runner) unclaim(id event.WebhookID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.working, id)
+}
+
+// Deliver delivers everything that is due to a webhook, unless another instance does so. It returns
+// the errors of the database; an attempt that fails is none.
+func (r *Runner) Deliver(ctx context.Context, id event.WebhookID) error {
+	leased := false
+	for {
+		progress, err := r.deliverRound(ctx, id, &leased)
+		if err == nil && progress && ctx.Err() == nil {
+			continue
+		}
+		if leased {
+			r.release(ctx, id)
+		}
+		return err
+	}
+}
+
+// release ends the lease of this instance, also when the context has ended, so that another one need
+// not wait. Without a database, the lease ends by itself.
+func (r *Runner) release(ctx context.Context, id event.WebhookID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = r.ports.Webhooks.Release(ctx, id, r.holder) // it ends by itself
+}
+
+// deliverRound makes one attempt for each of some servers, and reports whether there may be more to
+// do. It sets leased when this instance has the lease.
+func (r *Runner) deliverRound(ctx context.Context, id event.WebhookID, leased *bool) (bool, error) {
+	round, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	now := r.ports.Clock.Now()
+	ok, err := r.ports.Webhooks.Lease(round, id, registrystore.Lease{Holder: r.holder, Now: now, Until: now.Add(leaseTime)})
+	if err != nil || !ok {
+		return false, err
+	}
+	*leased = true
+	to, err := r.openReceiver(round, id)
+	if err != nil || to == nil {
+		return false, err
+	}
+	due, err := r.ports.Deliveries.Due(round, id, now, parallel)
+	if err != nil || len(due) == 0 {
+		return false, err
+	}
+	errs := make([]error, len(due))
+	var attempts sync.WaitGroup
+	for i, d := range due {
+		attempts.Go(func() { errs[i] = r.attempt(round, to, d) })
+	}
+	attempts.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// count reports how many deliveries are pending and dead.
+func (r *Runner) count(ctx context.Context) error {
+	conditions, err := r.ports.Webhooks.Conditions(ctx)
+	if err != nil {
+		return err
+	}
+	pending, dead := 0, 0
+	for _, c := range conditions {
+		pending, dead = pending+c.Pending, dead+c.Dead
+	}
+	r.ports.Reporter.Counted(pending, dead)
+	return nil
+}
+
+// Sweep removes deliveries that ended long ago, and the oldest of too many.
+func (r *Runner) Sweep(ctx context.Context) error {
+	ctx, now := transaction.Long(ctx), r.ports.Clock.Now()
+	if _, err := r.ports.Deliveries.RemoveEnded(ctx, event.Delivered, now.Add(-keepDelivered), maxKept); err != nil {
+		return err
+	}
+	_, err := r.ports.Deliveries.RemoveEnded(ctx, event.Dead, now.Add(-keepDead), maxKept)
+	return err
+}

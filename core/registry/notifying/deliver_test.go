@@ -1,0 +1,355 @@
+package notifying_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventsender"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+var deliveryEpoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// plainSealer seals nothing, and opens only for whom it was sealed.
+// receiver accepts requests, except those whose body begins with a text that it refuses.
+type receiver struct {
+	mu       sync.Mutex
+	got      []string
+	refuses  string
+	during   func() // is called in each request; optional
+	respond  func(ctx context.Context) (int, error)
+	requests []eventsender.Request
+}
+
+func (*receiver) Check(event.URL) error { return nil }
+
+func (r *receiver) Send(ctx context.Context, q eventsender.Request) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, q)
+	if r.during != nil {
+		r.during()
+	}
+	if r.respond != nil {
+		return r.respond(ctx)
+	}
+	if r.refuses != "" && strings.HasPrefix(string(q.Body), r.refuses) {
+		return 500, nil
+	}
+	r.got = append(r.got, string(q.Body))
+	return 204, nil
+}
+
+func (r *receiver) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := r.got
+	slices.Sort(got)
+	r.got = nil
+	return got
+}
+
+// reports keeps what a runner reports.
+type reports struct {
+	mu        sync.Mutex
+	attempted []event.State
+	failed    []error
+	pending   int
+	dead      int
+	during    func(attempts int) // is called after each attempt; optional
+}
+
+func (r *reports) Attempted(d event.Delivery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.attempted = append(r.attempted, d.State)
+	if r.during != nil {
+		r.during(len(r.attempted))
+	}
+}
+
+func (r *reports) Counted(pending, dead int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending, r.dead = pending, dead
+}
+
+func (r *reports) DeliveryFailed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err)
+}
+
+// patience waits until the context ends.
+type patience struct{}
+
+func (patience) Wait(ctx context.Context, _ time.Duration) bool {
+	<-ctx.Done()
+	return false
+}
+
+type entropy struct{ next byte }
+
+func (e *entropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
+}
+
+// deliveryFixture is a store with the webhook w.
+type deliveryFixture struct {
+	*notifying.Runner
+
+	t          *testing.T
+	webhooks   *records.Webhooks
+	deliveries *records.Deliveries
+	clock      *clocktest.Manual
+	receiver   *receiver
+	reports    *reports
+	ports      notifying.RunnerPorts
+}
+
+func newDeliveryFixture(t *testing.T) *deliveryFixture {
+	t.Helper()
+	db := records.New()
+	fx := &deliveryFixture{
+		t: t, webhooks: records.NewWebhooks(db), deliveries: records.NewDeliveries(db), clock: clocktest.NewManual(deliveryEpoch),
+		receiver: &receiver{}, reports: &reports{},
+	}
+	fx.ports = notifying.RunnerPorts{
+		Webhooks: fx.webhooks, Deliveries: fx.deliveries, Sealer: &plainSealer{}, Sender: fx.receiver, Clock: fx.clock,
+		Waiter: patience{}, Entropy: &entropy{}, Reporter: fx.reports,
+	}
+	fx.Runner = notifying.NewRunner(event.Schedule{First: 5 * time.Second, For: time.Hour}, fx.ports)
+	w, err := event.New(event.Draft{URL: "https://example.com/hook", Events: []string{"status"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ID = "w"
+	if w.Secret, err = (&plainSealer{}).Seal([]byte("secret"), notifying.SealedSecret("w")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fx.webhooks.Add(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	return fx
+}
+
+// add adds events "NUMBER of SERVER" of servers, in this order.
+func (fx *deliveryFixture) add(servers ...string) {
+	fx.t.Helper()
+	var list []event.Delivery
+	for i, s := range servers {
+		name, err := registry.ParseName("com.example/" + s)
+		if err != nil {
+			fx.t.Fatal(err)
+		}
+		body := fmt.Sprintf("%s %d", s, i)
+		list = append(list, event.NewDelivery("w", event.Event{ID: event.ID(body), Type: event.Status, Time: fx.clock.Now(), Name: name}, []byte(body)))
+	}
+	if err := fx.deliveries.Add(fx.t.Context(), list); err != nil {
+		fx.t.Fatal(err)
+	}
+}
+
+// deliver delivers after a time, and checks what arrives.
+func (fx *deliveryFixture) deliver(after time.Duration, want ...string) {
+	fx.t.Helper()
+	fx.clock.Advance(after)
+	if err := fx.Deliver(fx.t.Context(), "w"); err != nil {
+		fx.t.Fatal(err)
+	}
+	if got := fx.receiver.take(); !slices.Equal(got, want) {
+		fx.t.Errorf("delivered %q, want %q", got, want)
+	}
+}
+
+func TestDeliversInOrderForEachServer(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a", "b", "a", "b", "c")
+	fx.receiver.refuses = "a"
+	fx.deliver(0, "b 1", "b 3", "c 4")
+	fx.receiver.refuses = ""
+	fx.deliver(4 * time.Second)
+	fx.deliver(time.Second, "a 0", "a 2")
+	var order []string
+	for _, q := range fx.receiver.requests {
+		if strings.HasPrefix(string(q.Body), "a") {
+			order = append(order, string(q.Body))
+		}
+	}
+	if want := []string{"a 0", "a 0", "a 2"}; !slices.Equal(order, want) {
+		t.Errorf("the requests are %q, want %q", order, want)
+	}
+	first := fx.receiver.requests[0]
+	if want := event.Sign("secret", deliveryEpoch, first.Body); first.Signature != want || first.URL.String() != "https://example.com/hook" {
+		t.Errorf("the first request is %+v, want the signature %s", first, want)
+	}
+}
+
+func TestGivesUpAndDeliversAgain(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a", "a")
+	fx.receiver.respond = func(context.Context) (int, error) { return 0, fault.New(fault.Unavailable, "no answer") }
+	for _, wait := range []time.Duration{0, 5 * time.Second, 10 * time.Second, 20 * time.Second} {
+		fx.deliver(wait)
+	}
+	if n := len(fx.receiver.requests); n != 4 {
+		t.Errorf("after 35 seconds there were %d attempts, want 4", n)
+	}
+	for range 20 {
+		fx.deliver(30 * time.Minute)
+	}
+	all, err := fx.webhooks.Conditions(t.Context())
+	if c := all["w"]; err != nil || c.Dead != 2 || c.Pending != 0 || c.LastProblem != "no answer" {
+		t.Errorf("after the end: %+v, %v", c, err)
+	}
+	fx.receiver.respond = nil
+	if n, err := fx.deliveries.Redeliver(t.Context(), "w", "", fx.clock.Now()); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	fx.deliver(0, "a 0", "a 1")
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for want, respond := range map[string]func(context.Context) (int, error){
+		"the receiver answered with the status 404":                          func(context.Context) (int, error) { return 404, nil },
+		"the receiver answered with the redirect 302, which is not followed": func(context.Context) (int, error) { return 302, nil },
+		"the name of the host cannot be resolved": func(context.Context) (int, error) {
+			return 0, fault.New(fault.Unavailable, "the name of the host cannot be resolved")
+		},
+	} {
+		fx := newDeliveryFixture(t)
+		fx.add("a")
+		fx.receiver.respond = respond
+		fx.deliver(0)
+		all, err := fx.webhooks.Conditions(t.Context())
+		if err != nil || all["w"].LastProblem != want {
+			t.Errorf("the problem is %q, %v, want %q", all["w"].LastProblem, err, want)
+		}
+	}
+}
+
+func TestOneInstanceDeliversAtATime(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a")
+	other := registrystore.Lease{Holder: "other", Now: deliveryEpoch, Until: deliveryEpoch.Add(20 * time.Second)}
+	if ok, err := fx.webhooks.Lease(t.Context(), "w", other); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	fx.deliver(19 * time.Second)
+	fx.deliver(time.Second, "a 0")
+	if ok, err := fx.webhooks.Lease(t.Context(), "w", registrystore.Lease{Holder: "other", Now: fx.clock.Now(), Until: fx.clock.Now()}); !ok || err != nil {
+		t.Errorf("after the delivery another instance gets the lease: %v, %v", ok, err)
+	}
+}
+
+func TestRemovedWebhookEndsTheWork(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a", "a", "a")
+	fx.receiver.during = func() {
+		if err := fx.webhooks.Remove(context.Background(), "w"); err != nil && !fault.Is(err, fault.NotFound) {
+			t.Error(err)
+		}
+	}
+	fx.deliver(0, "a 0")
+}
+
+func TestEndedContextLeavesTheEvent(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	fx.receiver.respond = func(context.Context) (int, error) {
+		cancel()
+		return 0, ctx.Err()
+	}
+	_ = fx.Deliver(ctx, "w") // the context has ended
+	if len(fx.reports.attempted) > 0 {
+		t.Errorf("an attempt is reported: %v", fx.reports.attempted)
+	}
+	fx.receiver.respond = nil
+	fx.deliver(0, "a 0")
+}
+
+// failingStore fails each update.
+type failingStore struct{ *records.Deliveries }
+
+func (failingStore) Update(context.Context, event.Delivery, time.Time) error {
+	return fault.New(fault.Unavailable, "the database is away")
+}
+
+func TestOutcomesThatAreNotStoredComeAgain(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a")
+	ports := fx.ports
+	ports.Deliveries = failingStore{fx.deliveries}
+	broken := notifying.NewRunner(event.Schedule{First: time.Second, For: time.Hour}, ports)
+	if err := broken.Deliver(t.Context(), "w"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver returned %v", err)
+	}
+	if got := fx.receiver.take(); !slices.Equal(got, []string{"a 0"}) {
+		t.Errorf("sent %q", got)
+	}
+	fx.deliver(0, "a 0")
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	fx.reports.during = func(attempts int) {
+		if attempts == 2 {
+			cancel()
+		}
+	}
+	ports := fx.ports
+	ports.Waiter = patience{}
+	notifying.NewRunner(event.Schedule{First: time.Second, For: time.Hour}, ports).Run(ctx)
+	if got := fx.receiver.take(); !slices.Equal(got, []string{"a 0", "b 1"}) {
+		t.Errorf("Run sent %q", got)
+	}
+	if len(fx.reports.failed) > 0 {
+		t.Errorf("Run reported %v", fx.reports.failed)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	fx.add("a", "b")
+	fx.deliver(0, "a 0", "b 1")
+	fx.clock.Advance(24*time.Hour - time.Second)
+	if err := fx.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fx.deliveries.Redeliver(t.Context(), "w", "a 0", fx.clock.Now()); n != 1 || err != nil {
+		t.Errorf("after a day an event is kept: %d, %v", n, err)
+	}
+	fx.clock.Advance(2 * time.Second)
+	if err := fx.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fx.deliveries.Redeliver(t.Context(), "w", "b 1", fx.clock.Now()); n != 0 || err != nil {
+		t.Errorf("after more than a day an event is kept: %d, %v", n, err)
+	}
+}

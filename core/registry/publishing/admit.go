@@ -1,0 +1,182 @@
+package publishing
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// identifyCaller returns the act with the caller of the request. From there on every refusal is
+// recorded in the audit log with package refusal; a change is recorded in its own transaction
+// (contract R-38). A publisher keeps only the permissions whose policies still live; without any,
+// its token is no longer good (contract P-16).
+func (p *Publisher) identifyCaller(ctx context.Context, r Request, act authority.Act) (authority.Act, error) {
+	caller, err := p.ports.Authority.Identify(ctx, r.Token)
+	if err != nil {
+		return authority.Act{}, err
+	}
+	if caller, err = p.keepLiving(ctx, caller); err != nil {
+		return authority.Act{}, err
+	}
+	caller.Address = r.Address
+	act.Caller = caller
+	return act, nil
+}
+
+// keepLiving returns a caller that, if it is a publisher, has only the permissions whose policies
+// still live. It returns fault.Unauthenticated if there are none.
+func (p *Publisher) keepLiving(ctx context.Context, c authority.Caller) (authority.Caller, error) {
+	if c.Publisher == nil {
+		return c, nil
+	}
+	living, err := p.ports.Policies.LivingPermissions(ctx, c.Publisher.Permissions)
+	if err != nil {
+		return authority.Caller{}, err
+	}
+	if len(living) == 0 {
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "the token is no longer good, because its policy has ended: prove who you are again")
+	}
+	c.Publisher = &authority.Publisher{Method: c.Publisher.Method, Subject: c.Publisher.Subject, Permissions: living}
+	return c, nil
+}
+
+// checkStillLiving checks the policies of a publisher again after the packages of a document were
+// checked, which may have taken longer than a policy may outlive its end.
+func (p *Publisher) checkStillLiving(ctx context.Context, c authority.Caller, doc registry.Document) error {
+	if c.Publisher == nil || len(doc.Packages()) == 0 {
+		return nil
+	}
+	c, err := p.keepLiving(ctx, c)
+	if err != nil {
+		return err
+	}
+	return p.requirePermission(ctx, c, doc.Name().String(), publishPermission())
+}
+
+// permission is what a caller needs for a change: a person one of the grants, a publisher the
+// action of a policy.
+type permission struct {
+	grants []registry.Action
+	policy publisher.Action // empty if publishers may not make the change
+}
+
+func publishPermission() permission {
+	return permission{[]registry.Action{registry.ActionPublish}, publisher.Publish}
+}
+
+func editPermission() permission { return permission{[]registry.Action{registry.ActionEdit}, ""} }
+
+func statusPermission() permission {
+	return permission{[]registry.Action{registry.ActionPublish, registry.ActionEdit}, publisher.Status}
+}
+
+// requirePermission checks that the caller has a permission for the server. A person needs one of
+// the grants, and then trust (contract ); a publisher needs a policy, and no trust, because
+// that was given when the policy was made (contract P-15). For a name that no server can have, a
+// permission for any pattern is enough, so that the caller gets the error of the name.
+func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, serverName string, needed permission) error {
+	name, bad := registry.ParseName(serverName)
+	if c.Publisher != nil {
+		return requirePolicy(c.Publisher, name, bad != nil, needed)
+	}
+	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
+	if err != nil {
+		return err
+	}
+	granted := slices.ContainsFunc(grants, func(g registry.Grant) bool {
+		return slices.Contains(needed.grants, g.Action) && (bad != nil || g.Pattern.Matches(name))
+	})
+	switch {
+	case granted:
+		return p.ports.Authority.RequireTrust(ctx, c)
+	case bad != nil:
+		return fault.Newf(fault.Forbidden, "you have no %s permission on this registry", joinActions(needed.grants))
+	}
+	return fault.Newf(fault.Forbidden, "you have no %s permission for %s", joinActions(needed.grants), name)
+}
+
+// requirePolicy checks that a publisher has a permission for a server, or for any if its name is
+// bad.
+func requirePolicy(c *authority.Publisher, name registry.Name, bad bool, needed permission) error {
+	if needed.policy == "" {
+		return fault.New(fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person")
+	}
+	allowed := slices.ContainsFunc(c.Permissions, func(p publisher.Permission) bool {
+		return p.Allows(needed.policy, name) || bad && slices.Contains(p.Actions, needed.policy)
+	})
+	switch {
+	case allowed:
+		return nil
+	case bad:
+		return fault.Newf(fault.Forbidden, "no policy gives %s the action %s", c.Subject, needed.policy)
+	}
+	return fault.Newf(fault.Forbidden, "no policy gives %s the action %s for %s", c.Subject, needed.policy, name)
+}
+
+// checkReserved returns fault.Forbidden for the name of a server that nobody may publish
+// (contract P-21).
+func (p *Publisher) checkReserved(serverName string) error {
+	name, bad := registry.ParseName(serverName) // the rules of documents refuse a bad name
+	for _, reserved := range p.config.Reserved {
+		if bad == nil && reserved.Matches(name) {
+			return fault.Newf(fault.Forbidden, "%s is in the reserved namespace %s, in which nobody may publish", name, reserved)
+		}
+	}
+	return nil
+}
+
+// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason (contract
+// C-22), or when a mirror has the server, with its name (contract C-64). The transaction checks this
+// again; it is checked here too, because this error comes before those of the rules. wins reports
+// whether the caller wins the name over the mirror; nil if no caller does.
+func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(registry.Name) (bool, error)) error {
+	name, version, err := t.nameAndVersion()
+	if err != nil {
+		return nil //nolint:nilerr // a bad name or version has its own error, which comes later
+	}
+	entries, err := p.ports.Quarantine.Entries(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := registry.CheckQuarantine(entries, version); err != nil {
+		return err
+	}
+	latest, err := p.ports.Reader.Latest(ctx, name, true)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil || latest.Origin == registry.Origin{}:
+		return err
+	case wins == nil:
+		return latest.Origin.Forbid(name)
+	}
+	if won, err := wins(name); won || err != nil {
+		return err
+	}
+	return latest.Origin.Forbid(name)
+}
+
+// winsName reports whether a caller who publishes a server takes its name from a mirror: a person with
+// a grant to publish it that is not over everything (contract C-72).
+func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
+	if c.Publisher != nil {
+		return false, nil
+	}
+	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
+		return g.Action == registry.ActionPublish && !g.Pattern.IsEverything() && g.Pattern.Matches(name)
+	}), err
+}
+
+// joinActions returns the actions joined by "or".
+func joinActions(actions []registry.Action) string {
+	words := string(actions[0])
+	for _, a := range actions[1:] {
+		words += " or " + string(a)
+	}
+	return words
+}

@@ -1,0 +1,106 @@
+package publishing
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// change is a change of a server.
+type change struct {
+	name registry.Name
+	// version is the version to change; the zero value means all versions.
+	version   registry.Version
+	condition Condition // optional
+}
+
+// decision changes a lineage and returns the releases of the answer.
+type decision func(l *registry.Lineage, now time.Time) ([]registry.Release, error)
+
+// commitRelease commits a change of the status of one version and returns its record. decide changes the lineage
+// and returns the release of the version.
+func (p *Publisher) commitRelease(
+	ctx context.Context, act *authority.Act, c change, decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
+) (registry.Record, error) {
+	var record registry.Record
+	one := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
+		r, err := decide(l, now)
+		return []registry.Release{r}, err
+	}
+	err := p.commit(ctx, act, c, one, func(ctx context.Context, decided []registry.Release) error {
+		record.Release = decided[0]
+		stored, err := p.ports.Reader.Version(ctx, c.name, c.version, true)
+		if err != nil {
+			return internalIfNotFound(err)
+		}
+		record.Document = stored.Document
+		return p.ports.Events.RecordVersions(ctx, event.Status, record)
+	})
+	return record, err
+}
+
+// commit decides a change of a server and stores it together with its audit act, or neither. Other
+// changes of the server wait until then. prepare is called with the decided releases before the
+// commit; it reads what the answer needs, and records the event.
+func (p *Publisher) commit(
+	ctx context.Context, act *authority.Act, c change, decide decision,
+	prepare func(ctx context.Context, decided []registry.Release) error,
+) error {
+	return p.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		releases, err := p.ports.Writer.Lock(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		quarantined, err := p.ports.Quarantine.Entries(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		lineage := registry.NewLineage(c.name, releases, quarantined...)
+		decided, refusal := decide(lineage, p.ports.Clock.Now())
+		if err := p.checkRefusal(ctx, c, refusal); err != nil {
+			return err
+		}
+		if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, nil)); err != nil {
+			return err
+		}
+		if err := prepare(ctx, decided); err != nil {
+			return err
+		}
+		return p.ports.Authority.Record(ctx, *act)
+	})
+}
+
+// checkRefusal returns the refusal of a change, or fault.Stale if its condition does not hold. A
+// missing version is fault.NotFound, and one in quarantine fault.Forbidden, whatever the condition
+// is; every other refusal comes after the condition.
+func (p *Publisher) checkRefusal(ctx context.Context, c change, refusal error) error {
+	if c.condition != nil && !fault.Is(refusal, fault.NotFound) && !fault.Is(refusal, fault.Forbidden) {
+		if err := p.checkChangeCondition(ctx, c); err != nil {
+			return err
+		}
+	}
+	return refusal
+}
+
+// checkChangeCondition returns fault.Stale when the condition of a change does not hold for what is
+// stored.
+func (p *Publisher) checkChangeCondition(ctx context.Context, c change) error {
+	if c.version == (registry.Version{}) {
+		return p.checkConditionForAll(ctx, c.condition, c.name)
+	}
+	return p.checkCondition(ctx, c.condition, registry.Release{Name: c.name, Version: c.version})
+}
+
+// internalIfNotFound returns fault.Internal in place of fault.NotFound: a version that was locked
+// must have a document.
+func internalIfNotFound(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(fault.Internal, "a version that was locked for a change has no document", err)
+	}
+	return err
+}

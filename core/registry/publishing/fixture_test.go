@@ -1,0 +1,256 @@
+package publishing_test
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/ports/ownership"
+)
+
+var (
+	epoch   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	address = netip.MustParseAddr("192.0.2.7")
+)
+
+const (
+	serverName     = "com.example/weather"
+	trustedToken   = "full"    // the token of a caller whose session is trusted
+	untrustedToken = "limited" // the token of the same caller, not trusted
+)
+
+// fixture is a publisher and its dependencies in memory.
+type fixture struct {
+	*publishing.Publisher
+	servers   *records.Servers
+	held      *records.Quarantine
+	reviews   *records.Reviews
+	rules     *records.ReviewRules
+	grants    *records.Grants
+	authority *fakeAuthority
+	checker   *checker
+	clock     *clocktest.Manual
+	runner    *runner
+}
+
+func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *fixture {
+	t.Helper()
+	db := records.New()
+	w := &fixture{
+		servers:   records.NewServers(db, true),
+		held:      records.NewQuarantine(db),
+		reviews:   records.NewReviews(db),
+		rules:     records.NewReviewRules(db),
+		grants:    records.NewGrants(db),
+		authority: &fakeAuthority{},
+		checker:   &checker{refusals: map[string]error{}},
+		clock:     clocktest.NewManual(epoch),
+		runner:    &runner{db: db},
+	}
+	for _, a := range granted {
+		w.grant(t, a, "com.example/*")
+	}
+	w.runner.authority = w.authority
+	w.Publisher = publishing.New(c, w.ports())
+	return w
+}
+
+// ports returns the dependencies of the publisher.
+func (w *fixture) ports() publishing.Ports {
+	return publishing.Ports{
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
+		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
+		Ender: reviewing.MirrorEnder{
+			Mirrored: records.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
+		},
+	}
+}
+
+// events returns a recorder of events in memory.
+func (w *fixture) events() *notifying.Recorder {
+	return notifying.NewRecorder(notifying.RecorderPorts{
+		Webhooks: records.NewWebhooks(w.runner.db), Deliveries: records.NewDeliveries(w.runner.db),
+		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &countingEntropy{},
+	})
+}
+
+// countingEntropy fills each secret with another byte.
+type countingEntropy struct{ next byte }
+
+func (e *countingEntropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
+}
+
+func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {
+	t.Helper()
+	p, err := registry.ParsePattern(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.grants.Add(t.Context(), registry.Grant{Holder: "ada", Action: a, Pattern: p}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishAll publishes versions, a minute apart.
+func (w *fixture) publishAll(t *testing.T, versions ...string) {
+	t.Helper()
+	for _, v := range versions {
+		w.clock.Advance(time.Minute)
+		if _, err := w.Publish(t.Context(), newRequest(document(v))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.authority.acts = nil
+}
+
+func newRequest(body string) publishing.Request {
+	return publishing.Request{Token: trustedToken, Address: address, Body: []byte(body)}
+}
+
+func requestBy(token, body string) publishing.Request {
+	r := newRequest(body)
+	r.Token = token
+	return r
+}
+
+func newTarget(version string) publishing.Target {
+	return publishing.Target{Name: serverName, Version: version}
+}
+
+// document returns a document of the server, with more properties if given.
+func document(version string, more ...string) string {
+	return `{"name":"` + serverName + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+func npmPackage(identifier string) string {
+	return `{"registryType":"npm","identifier":"` + identifier + `","version":"1.0.0","transport":{"type":"stdio"}}`
+}
+
+// pendingActsKey is the context key of the acts of a transaction.
+type pendingActsKey struct{}
+
+// runner runs transactions, may run them twice, and may fail at their end.
+type runner struct {
+	db        *records.Database
+	twice     bool
+	atEnd     error
+	authority *fakeAuthority
+}
+
+func (r *runner) Atomically(ctx context.Context, do func(context.Context) error) error {
+	pending := &[]authority.Act{}
+	ctx = context.WithValue(ctx, pendingActsKey{}, pending)
+	once := func(last bool) error {
+		*pending = nil
+		return r.db.Atomically(ctx, func(ctx context.Context) error {
+			if err := do(ctx); err != nil {
+				return err
+			}
+			if !last {
+				return fault.New(fault.Unavailable, "run again")
+			}
+			return r.atEnd
+		})
+	}
+	if r.twice {
+		_ = once(false) // lost against another transaction
+	}
+	if err := once(true); err != nil {
+		return err
+	}
+	r.authority.acts = append(r.authority.acts, *pending...)
+	return nil
+}
+
+// fakeAuthority is the authority. Acts that are recorded in a transaction count after its commit.
+type fakeAuthority struct {
+	acts  []authority.Act
+	fails error
+}
+
+func (l *fakeAuthority) Identify(_ context.Context, token string) (authority.Caller, error) {
+	switch token {
+	case trustedToken:
+		return authority.Caller{UserID: "ada", SessionID: "s1", TrustLevel: "FULL_TRUST"}, nil
+	case untrustedToken:
+		return authority.Caller{UserID: "ada", SessionID: "s2", TrustLevel: "UNVERIFIED"}, nil
+	case "stranger":
+		return authority.Caller{UserID: "eve", SessionID: "s3", TrustLevel: "FULL_TRUST"}, nil
+	}
+	return authority.Caller{}, fault.New(fault.Unauthenticated, "no such token")
+}
+
+func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel != "FULL_TRUST" {
+		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
+	}
+	return nil
+}
+
+func (l *fakeAuthority) RequireVerified(context.Context, authority.Caller) error { return nil }
+
+func (l *fakeAuthority) RequireFullTrust(ctx context.Context, c authority.Caller) error {
+	return l.RequireTrust(ctx, c)
+}
+
+func (l *fakeAuthority) Record(ctx context.Context, a authority.Act) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.fails != nil {
+		return l.fails
+	}
+	if pending, ok := ctx.Value(pendingActsKey{}).(*[]authority.Act); ok {
+		*pending = append(*pending, a)
+		return nil
+	}
+	l.acts = append(l.acts, a)
+	return nil
+}
+
+// checker refuses packages by their identifier.
+type checker struct {
+	mu       sync.Mutex
+	refusals map[string]error
+	claims   []ownership.Claim
+}
+
+func (c *checker) Check(_ context.Context, claim ownership.Claim) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims = append(c.claims, claim)
+	return c.refusals[claim.Identifier]
+}
+
+func (c *checker) Types() []string { return []string{"npm"} }
+
+// requireActs checks the audit log: exactly these acts, all of them by ada.
+func (w *fixture) requireActs(t *testing.T, want ...authority.Act) {
+	t.Helper()
+	for i := range want {
+		want[i].Caller.UserID, want[i].Caller.Address = "ada", address
+		if want[i].Caller.SessionID == "" {
+			want[i].Caller.SessionID, want[i].Caller.TrustLevel = "s1", "FULL_TRUST"
+		}
+	}
+	if !slices.Equal(w.authority.acts, want) {
+		t.Errorf("the audit log holds %+v, want %+v", w.authority.acts, want)
+	}
+}

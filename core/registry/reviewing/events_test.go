@@ -1,0 +1,65 @@
+package reviewing_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+)
+
+// wantEvents checks the events since the last call.
+func (fx *fixture) wantEvents(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if got := eventdatatest.Take(t, records.NewDeliveries(fx.db)); !slices.Equal(got, want) {
+		t.Errorf("%s: the events are %q, want %q", what, got, want)
+	}
+}
+
+// TestDecisionsAreEvents checks that an approval is an event before that of its document, a rejection
+// one alone, and that what waits or cannot be decided has none (contract C-50).
+func TestDecisionsAreEvents(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	eventdatatest.AddWebhook(t, records.NewWebhooks(fx.db))
+	at := serverName + "@1.0.0 "
+	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	fx.wantEvents(t, "a document that waits")
+	if _, err := fx.service.Approve(t.Context(), request("ada"), first.Pending, ""); err == nil {
+		t.Error("a submitter approves the own document")
+	}
+	fx.wantEvents(t, "an approval that is refused")
+	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, "fine"); err != nil {
+		t.Fatal(err)
+	}
+	fx.wantEvents(t, "an approval", "approved "+at+"approved", "published "+at+"active "+document(serverName, "1.0.0"))
+	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, "fine"); err == nil {
+		t.Error("a review is approved twice")
+	}
+	fx.wantEvents(t, "a second approval")
+
+	fx.decideReplacement(t, `"title":"One"`, false)
+	fx.wantEvents(t, "a replacement that is rejected", "rejected "+at+"rejected")
+	fx.decideReplacement(t, `"title":"Two"`, true)
+	fx.wantEvents(t, "a replacement that is approved", "approved "+at+"approved", "replaced "+at+"active "+document(serverName, "1.0.0", `"title":"Two"`))
+}
+
+// decideReplacement submits a replacement of the version 1.0.0 with a property, and decides it as an
+// operator.
+func (fx *fixture) decideReplacement(t *testing.T, property string, approve bool) {
+	t.Helper()
+	o, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", property))},
+		publishing.Target{Name: serverName, Version: "1.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := fx.operator.Reject
+	if approve {
+		decide = fx.operator.Approve
+	}
+	if shown, err := decide(t.Context(), o.Pending, "as asked"); err != nil || (shown.State == review.Approved) != approve {
+		t.Fatalf("the decision is %+v, %v", shown, err)
+	}
+}

@@ -1,0 +1,227 @@
+package reviewing_test
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+)
+
+var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+const serverName = "com.example/weather"
+
+// fixture is a registry with review in memory. ada and eve may publish and edit; bea and cem may
+// review. The token of a person is the name; "NAME low" is a session without trust, "NAME risky"
+// one at HIGH_RISK, "ci" a publisher by the policy of bea.
+type fixture struct {
+	publisher *publishing.Publisher
+	operator  *reviewing.Operator
+	service   *reviewing.Service
+	db        *records.Database
+	servers   *records.Servers
+	store     *records.Reviews
+	held      *records.Quarantine
+	notices   *records.ReviewNotices
+	grants    *records.Grants
+	clock     *clocktest.Manual
+	people    *people
+	events    *notifying.Recorder
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	db := records.New()
+	fx := &fixture{
+		db: db, servers: records.NewServers(db, true), store: records.NewReviews(db), held: records.NewQuarantine(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
+		clock: clocktest.NewManual(epoch), people: &people{pattern: newPattern(t, "com.example/*")},
+	}
+	for _, g := range []registry.Grant{
+		{Holder: "ada", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {Holder: "ada", Action: registry.ActionEdit, Pattern: newPattern(t, "*")},
+		{Holder: "eve", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {Holder: "eve", Action: registry.ActionEdit, Pattern: newPattern(t, "*")},
+		{Holder: "ada", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")},
+		{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")},
+		{Holder: "bea", Action: registry.ActionPublish, Pattern: newPattern(t, "com.example/*")},
+		{Holder: "cem", Action: registry.ActionReview, Pattern: newPattern(t, serverName)},
+	} {
+		if err := fx.grants.Add(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := records.NewPolicies(db)
+	if err := stored.Add(t.Context(), publisher.Policy{
+		ID: "policy", Method: publisher.DNS, Pattern: fx.people.pattern, Actions: []publisher.Action{publisher.Publish}, CreatedBy: "bea",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies},
+		delegating.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
+	entropy := &countingEntropy{}
+	fx.events = notifying.NewRecorder(notifying.RecorderPorts{
+		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+	})
+	ender := reviewing.MirrorEnder{
+		Mirrored: records.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
+	}
+	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
+		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
+		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
+	})
+	fx.operator = reviewing.NewOperator(reviewing.OperatorPorts{
+		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
+		Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Ender: ender,
+		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
+	})
+	fx.service = reviewing.New(reviewing.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})
+	return fx
+}
+
+func newPattern(t testing.TB, s string) registry.Pattern {
+	t.Helper()
+	p, err := registry.ParsePattern(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func request(token string) reviewing.Request {
+	return reviewing.Request{Token: token, Address: netip.MustParseAddr("192.0.2.7")}
+}
+
+// document returns a document of a version, with more properties if given.
+func document(name, version string, more ...string) string {
+	return `{"name":"` + name + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+// submit publishes a document and returns its outcome.
+func (fx *fixture) submit(t testing.TB, token, body string) publishing.Outcome {
+	t.Helper()
+	fx.clock.Advance(time.Minute)
+	o, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: token, Body: []byte(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// served returns the document that readers get for a version, or false.
+func (fx *fixture) served(t testing.TB, name, version string) (string, bool) {
+	t.Helper()
+	n, err := registry.ParseName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := fx.servers.Version(t.Context(), n, v, true)
+	if fault.Is(err, fault.NotFound) {
+		return "", false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Document), true
+}
+
+// people are the callers, their audit log and their notices.
+type people struct {
+	mu        sync.Mutex
+	pattern   registry.Pattern // of the policy of bea
+	acts      []authority.Act
+	changes   []authority.Change
+	waiting   []authority.WaitingNotice
+	decisions []authority.DecisionNotice
+}
+
+func (p *people) Identify(_ context.Context, token string) (authority.Caller, error) {
+	switch token {
+	case "":
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
+	case "ci":
+		return authority.Caller{Publisher: &authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
+			{Actions: []publisher.Action{publisher.Publish}, Pattern: p.pattern, Policy: "policy"},
+		}}}, nil
+	}
+	name, low := strings.CutSuffix(token, " low")
+	caller := authority.Caller{UserID: name, SessionID: "s", TrustLevel: "FULL_TRUST"}
+	if low {
+		caller.TrustLevel = "UNVERIFIED"
+	}
+	if name, risky := strings.CutSuffix(token, " risky"); risky {
+		caller.UserID, caller.TrustLevel = name, "HIGH_RISK"
+	}
+	return caller, nil
+}
+
+func (p *people) RequireTrust(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel != "FULL_TRUST" {
+		return fault.New(fault.Forbidden, "step up first")
+	}
+	return nil
+}
+
+func (p *people) RequireVerified(_ context.Context, c authority.Caller) error {
+	if c.TrustLevel == "HIGH_RISK" {
+		return fault.New(fault.Forbidden, "verify first")
+	}
+	return nil
+}
+
+func (p *people) RequireFullTrust(ctx context.Context, c authority.Caller) error {
+	return p.RequireTrust(ctx, c)
+}
+
+func (p *people) Record(_ context.Context, a authority.Act) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acts = append(p.acts, a)
+	return nil
+}
+
+func (p *people) RecordChanges(_ context.Context, changes ...authority.Change) error {
+	p.changes = append(p.changes, changes...)
+	return nil
+}
+
+func (p *people) IsActive(context.Context, string) (bool, error) { return true, nil }
+
+func (p *people) NotifyReviewer(n authority.WaitingNotice) { p.waiting = append(p.waiting, n) }
+
+func (p *people) NotifySubmitter(n authority.DecisionNotice) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.decisions = append(p.decisions, n)
+}
+
+// countingEntropy fills each secret with other bytes.
+type countingEntropy struct {
+	mu   sync.Mutex
+	next uint16
+}
+
+func (e *countingEntropy) Fill(p []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.next++
+	for i := range p {
+		p[i] = byte(e.next >> (8 * (i % 2)))
+	}
+}

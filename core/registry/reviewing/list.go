@@ -1,0 +1,173 @@
+package reviewing
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// pageBytes limits the documents of a page, with those that they are compared with: it ends early,
+// with the review that reaches this number of bytes.
+const pageBytes = 4 << 20
+
+// Query has the parameters of a list, as they were sent. An empty parameter counts as absent.
+type Query struct {
+	State  string // pending by default
+	Server string // name of the server; all servers by default
+	Cursor string
+	Limit  string // 1 to 100, 30 by default
+}
+
+// Page is a page of reviews, the oldest submission first.
+type Page struct {
+	Reviews    []review.Shown
+	NextCursor string // empty on the last page
+}
+
+// position is the end of a page. It is the content of a cursor.
+type position struct {
+	state  review.State
+	server registry.Name // zero for all
+	at     time.Time
+	id     review.ID
+}
+
+// cursorKind begins the content of cursors of reviews, so that no other listing accepts them.
+const cursorKind = "reviews"
+
+func (p position) encode() []byte {
+	return []byte(strings.Join([]string{cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id), p.server.String()}, "\n"))
+}
+
+// parsePosition returns the position in the content of a cursor, or page.UnknownCursor.
+func parsePosition(content []byte) (position, error) {
+	parts := strings.Split(string(content), "\n")
+	if len(parts) == 4 { // of a version before the filter by server
+		parts = append(parts, "")
+	}
+	if len(parts) != 5 || parts[0] != cursorKind {
+		return position{}, page.UnknownCursor()
+	}
+	micros, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil {
+		return position{}, page.UnknownCursor()
+	}
+	p := position{state: review.State(parts[1]), at: time.UnixMicro(micros).UTC(), id: review.ID(parts[3])}
+	if parts[4] != "" {
+		if p.server, err = registry.ParseName(parts[4]); err != nil {
+			return position{}, page.UnknownCursor()
+		}
+	}
+	return p, nil
+}
+
+// startPosition returns where the page of a query begins. A filter that the query omits is that of
+// its cursor.
+func (o *Operator) startPosition(q Query) (position, error) {
+	state := review.Pending
+	if q.State != "" {
+		var err error
+		if state, err = review.ParseState(q.State); err != nil {
+			return position{}, err
+		}
+	}
+	var server registry.Name
+	if q.Server != "" {
+		var err error
+		if server, err = registry.ParseName(q.Server); err != nil {
+			return position{}, fault.New(fault.Invalid, "server must be the name of a server: "+fault.PublicMessage(err))
+		}
+	}
+	if q.Cursor == "" {
+		return position{state: state, server: server}, nil
+	}
+	content, err := o.ports.Cursors.Open(q.Cursor)
+	if err != nil {
+		return position{}, err
+	}
+	p, err := parsePosition(content)
+	const problem = " must be the one that the cursor was made with; leave it out, or start without a cursor"
+	switch {
+	case err != nil:
+	case q.State != "" && p.state != state:
+		err = fault.New(fault.Invalid, "state"+problem)
+	case q.Server != "" && p.server != server:
+		err = fault.New(fault.Invalid, "server"+problem)
+	}
+	return p, err
+}
+
+// list returns a page of the reviews that a query selects. narrow restricts it to those that the
+// caller may see.
+func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
+	limit, err := browsing.ParseLimit(q.Limit)
+	if err != nil {
+		return Page{}, err
+	}
+	from, err := o.startPosition(q)
+	if err != nil {
+		return Page{}, err
+	}
+	selection := registrystore.ReviewQuery{State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
+	narrow(&selection)
+	found, err := o.ports.Reviews.List(ctx, selection)
+	if err != nil {
+		return Page{}, err
+	}
+	p := Page{Reviews: make([]review.Shown, 0, len(found.Reviews))}
+	more, err := o.showAll(ctx, found.Reviews, &p)
+	if err != nil {
+		return Page{}, err
+	}
+	if more || found.More {
+		last := p.Reviews[len(p.Reviews)-1]
+		p.NextCursor = o.ports.Cursors.Seal(position{from.state, from.server, last.SubmittedAt, last.ID}.encode())
+	}
+	return p, nil
+}
+
+// showAll adds reviews to a page with what they are compared with, until the page has pageBytes. It
+// reports whether some were left out.
+func (o *Operator) showAll(ctx context.Context, all []review.Review, p *Page) (more bool, err error) {
+	size := 0
+	for part := range slices.Chunk(all, registrystore.MaxCompared) {
+		replaces, err := o.comparedOf(ctx, part)
+		if err != nil {
+			return false, err
+		}
+		for i, r := range part {
+			if size >= pageBytes {
+				return true, nil
+			}
+			shown, err := r.Show(replaces[i])
+			if err != nil {
+				return false, err
+			}
+			p.Reviews = append(p.Reviews, shown)
+			size += len(shown.Document) + len(shown.Replaces)
+		}
+	}
+	return false, nil
+}
+
+// comparedOf returns the documents that reviews are compared with, in their order: what is served
+// now, or what was when they were decided. All are pending, or none is.
+func (o *Operator) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {
+	if part[0].State == review.Pending {
+		return o.ports.Reviews.Compared(ctx, part)
+	}
+	replaces := make([][]byte, len(part))
+	for i, r := range part {
+		replaces[i] = r.Replaced
+	}
+	return replaces, nil
+}

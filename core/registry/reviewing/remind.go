@@ -1,0 +1,196 @@
+package reviewing
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+const (
+	remindEvery   = 10 * time.Second // between two searches for what waits
+	noticeEvery   = time.Hour        // between two notices to one reviewer, at least (contract C-17)
+	countedAtMost = 100              // documents that a notice counts
+	grantBatch    = 500              // grants that are read at a time
+
+	// decisionDelay is how long after a decision of an operator its submitter is notified, at least:
+	// the decision becomes visible after its time, and the clocks of commands and instances differ.
+	decisionDelay = 10 * time.Second
+	decisionBatch = 500 // decisions of operators that are read at a time
+)
+
+// ReminderPorts are the dependencies of a Reminder. All fields are required.
+type ReminderPorts struct {
+	Reviews  registrystore.Reviews
+	Backlog  registrystore.ReviewBacklog
+	Notices  registrystore.ReviewNotices
+	Grants   registrystore.Grants
+	Notifier authority.ReviewNotifier
+	Clock    clock.Clock
+	Waiter   clock.Waiter
+	Reporter Reporter
+}
+
+// Reporter receives what a Reminder finds. Its methods must be safe for concurrent use.
+type Reporter interface {
+	// Counted reports how many reviews are pending, of all instances.
+	Counted(pending int)
+	// ReminderFailed reports that reviewers could not be notified of what waits for them, or
+	// submitters of what operators decided. They are notified later.
+	ReminderFailed(err error)
+}
+
+// Reminder notifies reviewers of what waits for them: once an hour at most, and only if something
+// was submitted since the last notice. It notifies submitters of what operators decided with
+// commands, which send nothing themselves. Several instances may run at the same time: one of them
+// sends a notice.
+type Reminder struct{ ports ReminderPorts }
+
+// NewReminder returns a reminder.
+func NewReminder(p ReminderPorts) *Reminder { return &Reminder{p} }
+
+// Run notifies reviewers and submitters until the context ends.
+func (r *Reminder) Run(ctx context.Context) {
+	for {
+		for _, notify := range []func(context.Context) error{r.count, r.NotifyAll, r.NotifySubmitters} {
+			if err := notify(ctx); err != nil && ctx.Err() == nil {
+				r.ports.Reporter.ReminderFailed(err)
+				break
+			}
+		}
+		if !r.ports.Waiter.Wait(ctx, remindEvery) {
+			return
+		}
+	}
+}
+
+// count reports how many reviews are pending.
+func (r *Reminder) count(ctx context.Context) error {
+	pending, err := r.ports.Backlog.CountPending(ctx)
+	if err == nil {
+		r.ports.Reporter.Counted(pending)
+	}
+	return err
+}
+
+// NotifyAll notifies each reviewer for whom something new waits and whose last notice is at least an
+// hour ago.
+func (r *Reminder) NotifyAll(ctx context.Context) error {
+	waiting, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{State: review.Pending, Limit: 1})
+	if err != nil || len(waiting.Reviews) == 0 {
+		return err
+	}
+	var reviewer registry.Holder
+	var patterns []registry.Pattern
+	for after := (registry.Grant{}); ; {
+		grants, err := r.ports.Grants.List(ctx, after, grantBatch)
+		if err != nil {
+			return err
+		}
+		for _, g := range grants { // ordered by holder
+			if g.Action != registry.ActionReview {
+				continue
+			}
+			if g.Holder != reviewer {
+				if err := r.notify(ctx, reviewer, patterns); err != nil {
+					return err
+				}
+				reviewer, patterns = g.Holder, nil
+			}
+			patterns = append(patterns, g.Pattern)
+		}
+		if len(grants) < grantBatch {
+			return r.notify(ctx, reviewer, patterns)
+		}
+		after = grants[len(grants)-1]
+	}
+}
+
+// notify notifies one reviewer, if something that the reviewer may decide was submitted since the
+// last notice.
+func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, patterns []registry.Pattern) error {
+	if len(patterns) == 0 {
+		return nil
+	}
+	now := r.ports.Clock.Now().UTC().Truncate(time.Microsecond)
+	last, err := r.ports.Notices.Last(ctx, reviewer)
+	if err != nil || now.Sub(last) < noticeEvery {
+		return err
+	}
+	isNew, err := r.hasNew(ctx, reviewer, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, After: last, Limit: countedAtMost, Bytes: pageBytes})
+	if err != nil || !isNew {
+		return err
+	}
+	all, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, Limit: countedAtMost, Bytes: pageBytes})
+	if err != nil || len(all.Reviews) == 0 {
+		return err
+	}
+	err = r.ports.Notices.Record(ctx, reviewer, last, now)
+	if fault.Is(err, fault.Conflict) {
+		return nil // another instance sends it
+	}
+	if err == nil {
+		r.ports.Notifier.NotifyReviewer(authority.WaitingNotice{
+			Reviewer: reviewer, Count: len(all.Reviews), More: all.More, Server: all.Reviews[0].Name.String(), At: now,
+		})
+	}
+	return err
+}
+
+// hasNew reports whether a query selects a review that the reviewer may decide.
+func (r *Reminder) hasNew(ctx context.Context, reviewer registry.Holder, q registrystore.ReviewQuery) (bool, error) {
+	found, err := r.ports.Reviews.List(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	for i := range found.Reviews {
+		if !found.Reviews[i].IsOwn(reviewer) {
+			return true, nil
+		}
+	}
+	return found.More, nil
+}
+
+// NotifySubmitters notifies the submitters of what operators decided since the last call, on
+// whichever instance. The first call ever notifies nobody.
+func (r *Reminder) NotifySubmitters(ctx context.Context) error {
+	until := r.ports.Clock.Now().UTC().Truncate(time.Microsecond).Add(-decisionDelay)
+	last, err := r.ports.Notices.Last(ctx, review.Operator)
+	if err != nil || !until.After(last) {
+		return err
+	}
+	var decided []review.Review
+	if !last.IsZero() {
+		decided, err = r.ports.Backlog.DecidedByOperator(ctx, last, until, decisionBatch)
+		if err != nil || len(decided) == 0 {
+			return err
+		}
+		if len(decided) == decisionBatch {
+			until = decided[len(decided)-1].DecidedAt
+		}
+	}
+	err = r.ports.Notices.Record(ctx, review.Operator, last, until)
+	if fault.Is(err, fault.Conflict) {
+		return nil // another instance sends them
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range decided {
+		r.ports.Notifier.NotifySubmitter(newDecisionNotice(d))
+	}
+	return nil
+}
+
+// newDecisionNotice returns the notice of a decision.
+func newDecisionNotice(r review.Review) authority.DecisionNotice {
+	return authority.DecisionNotice{
+		People: r.Submitter.People(), Approved: r.State == review.Approved,
+		ServerName: r.Name.String(), Version: r.Version.String(), At: r.DecidedAt,
+	}
+}

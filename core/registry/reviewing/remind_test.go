@@ -1,0 +1,171 @@
+package reviewing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// waiter ends a runner after its first round.
+type waiter struct{ pauses []time.Duration }
+
+func (w *waiter) Wait(_ context.Context, d time.Duration) bool {
+	w.pauses = append(w.pauses, d)
+	return false
+}
+
+// reporter keeps the errors of a reminder.
+type reporter struct {
+	failed []error
+	counts []int
+}
+
+func (r *reporter) Counted(pending int) { r.counts = append(r.counts, pending) }
+
+func (r *reporter) ReminderFailed(err error) { r.failed = append(r.failed, err) }
+
+// TestReminder follows the notices of reviewers over some hours.
+func TestReminder(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	reminder := reviewing.NewReminder(fx.reminderPorts())
+	expect := func(label string, want map[registry.Holder]int) {
+		t.Helper()
+		fx.people.waiting = nil
+		fx.clock.Advance(time.Second)
+		if err := reminder.NotifyAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := map[registry.Holder]int{}
+		for _, n := range fx.people.waiting {
+			got[n.Reviewer] += n.Count
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: notices are %v, want %v", label, got, want)
+		}
+		for who, n := range want {
+			if got[who] != n {
+				t.Errorf("%s: notices are %v, want %v", label, got, want)
+			}
+		}
+	}
+	expect("nothing waits", nil)
+	fx.submit(t, "ada", document("com.example/b", "1.0.0"))
+	expect("a submission of a reviewer", map[registry.Holder]int{"bea": 1})
+	fx.submit(t, "eve", document(serverName, "1.0.0"))
+	expect("of the others", map[registry.Holder]int{"ada": 2, "cem": 1})
+	fx.clock.Advance(50 * time.Minute)
+	expect("within an hour", nil)
+	fx.clock.Advance(20 * time.Minute)
+	expect("after an hour", map[registry.Holder]int{"bea": 2})
+	fx.clock.Advance(5 * time.Hour)
+	expect("nothing new", nil)
+	fx.submit(t, "eve", document(serverName, "2.0.0"))
+	expect("something new", map[registry.Holder]int{"ada": 3, "bea": 3, "cem": 2})
+}
+
+func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
+	return reviewing.ReminderPorts{
+		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+	}
+}
+
+// brokenReviews is a store that fails.
+type brokenReviews struct{ registrystore.Reviews }
+
+var errBroken = errors.New("broken")
+
+func (brokenReviews) List(context.Context, registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+	return registrystore.ReviewPage{}, errBroken
+}
+
+func TestReminderReportsErrors(t *testing.T) {
+	t.Parallel()
+	ports, w, r := newFixture(t).reminderPorts(), &waiter{}, &reporter{}
+	ports.Reviews, ports.Waiter, ports.Reporter = brokenReviews{ports.Reviews}, w, r
+	reviewing.NewReminder(ports).Run(t.Context())
+	if len(r.failed) != 1 || !errors.Is(r.failed[0], errBroken) || len(w.pauses) != 1 || w.pauses[0] != 10*time.Second {
+		t.Errorf("reported %v, waited %v, want the error and ten seconds", r.failed, w.pauses)
+	}
+	ports.Reviews = newFixture(t).store
+	reviewing.NewReminder(ports).Run(t.Context())
+	if len(r.failed) != 1 {
+		t.Errorf("reported %v without an error", r.failed)
+	}
+}
+
+// TestSubmittersOfOperatorDecisions follows the notices of what operators decide. Several reminders
+// run, as on several instances: one of them sends a notice.
+func TestSubmittersOfOperatorDecisions(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	all := []*reviewing.Reminder{reviewing.NewReminder(fx.reminderPorts()), reviewing.NewReminder(fx.reminderPorts())}
+	expect := func(label string, want ...string) {
+		t.Helper()
+		fx.people.decisions = nil
+		for _, reminder := range all {
+			if err := reminder.NotifySubmitters(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, n := range fx.people.decisions {
+			got = append(got, fmt.Sprintf("%v %v %s %s", n.People, n.Approved, n.ServerName, n.Version))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: notices are %q, want %q", label, got, want)
+		}
+	}
+	decide := func(token, version string, approve bool) {
+		t.Helper()
+		id := fx.submit(t, token, document(serverName, version)).Pending
+		verdict := fx.operator.Reject
+		if approve {
+			verdict = fx.operator.Approve
+		}
+		if _, err := verdict(t.Context(), id, "so it is"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide("ada", "1.0.0", true)
+	fx.clock.Advance(time.Minute)
+	expect("a decision before the first call")
+	decide("ada", "2.0.0", true)
+	fx.clock.Advance(9 * time.Second)
+	expect("too early")
+	fx.clock.Advance(time.Second)
+	expect("an approval", "[ada] true "+serverName+" 2.0.0")
+	decide("ci", "3.0.0", false)
+	decide("eve", "4.0.0", true)
+	id := fx.submit(t, "eve", document(serverName, "5.0.0")).Pending
+	if _, err := fx.service.Approve(t.Context(), request("bea"), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	fx.clock.Advance(time.Hour)
+	expect("a rejection and an approval", "[bea] false "+serverName+" 3.0.0", "[eve] true "+serverName+" 4.0.0")
+	fx.clock.Advance(time.Hour)
+	expect("nothing new")
+}
+
+// TestReminderCountsPending checks that each round reports how many reviews are pending.
+func TestReminderCountsPending(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	ports, r := fx.reminderPorts(), &reporter{}
+	ports.Reporter = r
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		reviewing.NewReminder(ports).Run(t.Context())
+		fx.submit(t, "ada", document(serverName, version))
+	}
+	reviewing.NewReminder(ports).Run(t.Context())
+	if !slices.Equal(r.counts, []int{0, 1, 2}) || len(r.failed) > 0 {
+		t.Errorf("counted %v, failed %v, want 0, 1 and 2", r.counts, r.failed)
+	}
+}

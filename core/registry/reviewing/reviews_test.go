@@ -1,0 +1,460 @@
+package reviewing_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// TestApprove follows a server from its submission to its replacement.
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	if first.Pending == "" || first.Latest {
+		t.Fatalf("the outcome is %+v, want a pending one that is not the latest", first)
+	}
+	if _, ok := fx.served(t, serverName, "1.0.0"); ok {
+		t.Fatal("a pending version is served")
+	}
+	shown, err := fx.service.Get(t.Context(), request("bea"), first.Pending)
+	if err != nil || shown.Kind != review.NewServer || shown.Replaces != nil || len(shown.Diff) != 0 || shown.Submitter.Key != "ada" {
+		t.Fatalf("Get = %+v, %v", shown, err)
+	}
+	fx.clock.Advance(time.Hour)
+	approved, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, "fine")
+	if err != nil || approved.State != review.Approved || approved.DecidedBy != "bea" || approved.Comment != "fine" {
+		t.Fatalf("Approve = %+v, %v", approved, err)
+	}
+	latest, err := fx.servers.Latest(t.Context(), first.Name, false)
+	if err != nil || latest.Version != first.Version || !latest.PublishedAt.Equal(fx.clock.Now()) {
+		t.Fatalf("latest is %+v, %v, want the version, published when it was approved", latest.Release, err)
+	}
+	second := fx.submit(t, "ada", document(serverName, "2.0.0", `"title":"New"`))
+	shown, err = fx.service.Get(t.Context(), request("cem"), second.Pending)
+	if err != nil || shown.Kind != review.NewVersion || string(shown.Replaces) != document(serverName, "1.0.0") || len(shown.Diff) != 2 || shown.Diff[0].Path != "/title" {
+		t.Fatalf("Get of a new version = %+v, %v", shown, err)
+	}
+	replaced, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", `"title":"Old"`))},
+		publishing.Target{Name: serverName, Version: "1.0.0"})
+	if err != nil || replaced.Pending == "" || !strings.Contains(string(replaced.Document), "Old") || !replaced.Latest {
+		t.Fatalf("Replace = %+v, %v, want the new document with the release that is served", replaced, err)
+	}
+	if got, _ := fx.served(t, serverName, "1.0.0"); got != document(serverName, "1.0.0") {
+		t.Fatalf("served is %s, want the approved document", got)
+	}
+	fx.clock.Advance(time.Hour)
+	approved, err = fx.service.Approve(t.Context(), request("bea"), replaced.Pending, "")
+	if err != nil || approved.Kind != review.Replacement || string(approved.Replaces) != document(serverName, "1.0.0") || len(approved.Diff) != 1 {
+		t.Fatalf("Approve of a replacement = %+v, %v", approved, err)
+	}
+	now, err := fx.servers.Version(t.Context(), first.Name, first.Version, false)
+	if err != nil || !strings.Contains(string(now.Document), "Old") || !now.PublishedAt.Equal(latest.PublishedAt) || !now.UpdatedAt.Equal(fx.clock.Now()) {
+		t.Fatalf("after the replacement: %+v, %v, want a later update time alone", now, err)
+	}
+	want := []authority.DecisionNotice{
+		{People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0", At: latest.PublishedAt},
+		{People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0", At: now.UpdatedAt},
+	}
+	if len(fx.people.decisions) != 2 || !fx.people.decisions[0].At.Equal(want[0].At) || !slices.Equal(fx.people.decisions[0].People, want[0].People) {
+		t.Errorf("notices are %+v, want %+v", fx.people.decisions, want)
+	}
+}
+
+// TestRefusedDecisions checks the errors of decisions in their order, and their acts.
+func TestRefusedDecisions(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	o := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	ofPolicy := fx.submit(t, "ci", document(serverName, "2.0.0"))
+	elsewhere := fx.submit(t, "eve", document("com.other/x", "1.0.0"))
+	decided := fx.submit(t, "eve", document(serverName, "3.0.0"))
+	if _, err := fx.service.Reject(t.Context(), request("bea"), decided.Pending, "no"); err != nil {
+		t.Fatal(err)
+	}
+	fx.people.acts = nil
+	const long = review.MaxComment + 1
+	for _, c := range []struct {
+		label, token string
+		id           review.ID
+		reject       bool
+		comment      string
+		kind         fault.Kind
+		acts         int
+	}{
+		{"no token", "", "none", true, "", fault.Unauthenticated, 0},
+		{"the token of a publisher", "ci", "none", true, "", fault.Forbidden, 0},
+		{"no such review", "eve low", "none", true, "", fault.NotFound, 1},
+		{"no grant", "eve low", o.Pending, true, "", fault.Forbidden, 1},
+		{"a grant for another server", "bea", elsewhere.Pending, true, "", fault.Forbidden, 1},
+		{"no trust", "bea low", o.Pending, true, "", fault.Forbidden, 1},
+		{"no reason", "bea", decided.Pending, true, "", fault.Invalid, 1},
+		{"a long comment", "bea", decided.Pending, false, strings.Repeat("x", long), fault.Invalid, 1},
+		{"decided already", "bea", decided.Pending, false, "", fault.Conflict, 1},
+		{"an own one", "ada", o.Pending, false, "", fault.Forbidden, 1},
+		{"an own one through a policy", "bea", ofPolicy.Pending, false, "", fault.Forbidden, 1},
+		{"an own one, rejected", "ada", o.Pending, true, "no", fault.Forbidden, 1},
+	} {
+		fx.people.acts = nil
+		decide := fx.service.Approve
+		if c.reject {
+			decide = fx.service.Reject
+		}
+		_, err := decide(t.Context(), request(c.token), c.id, c.comment)
+		if !fault.Is(err, c.kind) || len(fx.people.acts) != c.acts {
+			t.Errorf("%s: %v with the acts %+v, want %v and %d", c.label, err, fx.people.acts, c.kind, c.acts)
+		}
+		for _, a := range fx.people.acts {
+			if a.Reason == "" || a.Review != c.id || (a.Action == "reject") != c.reject {
+				t.Errorf("%s: the act is %+v", c.label, a)
+			}
+		}
+	}
+	for _, id := range []review.ID{o.Pending, ofPolicy.Pending} {
+		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != review.Pending {
+			t.Errorf("after refusals: %+v, %v, want it pending", r, err)
+		}
+	}
+	if _, err := fx.service.Approve(t.Context(), request("cem"), ofPolicy.Pending, ""); err != nil {
+		t.Errorf("another reviewer: %v", err)
+	}
+	if last := fx.people.decisions[len(fx.people.decisions)-1]; !slices.Equal(last.People, []registry.Holder{"bea"}) {
+		t.Errorf("notified are %v, want the maker of the policy", last.People)
+	}
+}
+
+// TestCannotBeServed checks approvals of documents that cannot be listed any more. Their reviews stay
+// pending.
+func TestCannotBeServed(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
+	a, b := fx.submit(t, "ada", document(serverName, "1.0.0", remote)), fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
+	if _, err := fx.service.Approve(t.Context(), request("bea"), a.Pending, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.service.Approve(t.Context(), request("bea"), b.Pending, ""); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "https://one.example/mcp") {
+		t.Errorf("a remote URL that was taken: %v, want fault.Conflict with the URL", err)
+	}
+	if r, err := fx.store.Get(t.Context(), b.Pending); err != nil || r.State != review.Pending {
+		t.Errorf("the review is %+v, %v, want it pending", r, err)
+	}
+	if _, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document("com.example/c", "1.0.0", remote))}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a submission with a remote URL that was taken: %v, want fault.Conflict", err)
+	}
+	target := publishing.Target{Name: serverName, Version: "1.0.0"}
+	replacement, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.publisher.Delete(t.Context(), publishing.Request{Token: "ada"}, target); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a replacement of a deleted version: %v, want fault.Conflict", err)
+	}
+}
+
+// TestSuperseded checks that what is pending is replaced by another submission, whoever makes it.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	second := fx.submit(t, "eve", document(serverName, "1.0.0", `"title":"B"`))
+	target := publishing.Target{Name: serverName, Version: "1.0.0"}
+	third, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", `"title":"C"`))}, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []review.ID{first.Pending, second.Pending} {
+		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != review.Superseded {
+			t.Errorf("%s is %s, %v, want it superseded", id, r.State, err)
+		}
+	}
+	if r, err := fx.store.Get(t.Context(), third.Pending); err != nil || r.Kind != review.NewServer || r.Submitter.Key != "ada" {
+		t.Errorf("the last review is %+v, %v", r, err)
+	}
+	if _, err := fx.service.Reject(t.Context(), request("bea"), third.Pending, "no"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}, target); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Replace after a rejection: %v, want fault.NotFound", err)
+	}
+	fourth := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	if _, err := fx.service.Approve(t.Context(), request("bea"), fourth.Pending, ""); err != nil {
+		t.Errorf("Approve after a rejection: %v", err)
+	}
+	if _, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("publishing an approved version: %v, want fault.Conflict", err)
+	}
+}
+
+// TestPendingLimit checks that a submitter cannot fill the queue, and that replacing needs no room.
+func TestPendingLimit(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
+		fx.submit(t, "ada", document(serverName, v))
+	}
+	_, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "6.0.0"))})
+	if !fault.Is(err, fault.Exhausted) {
+		t.Errorf("a sixth document: %v, want fault.Exhausted", err)
+	}
+	fx.submit(t, "ada", document(serverName, "5.0.0", `"title":"B"`))
+	fx.submit(t, "eve", document(serverName, "6.0.0"))
+}
+
+// TestManyReviewers decides one review by many people at once, while it is replaced. Each decision
+// counts once, and nothing unapproved is served.
+func TestManyReviewers(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	o := fx.submit(t, "ada", document(serverName, "1.0.0"))
+	var done, replaced atomic.Int64
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			decide := fx.service.Approve
+			if i%2 == 0 {
+				decide = fx.service.Reject
+			}
+			_, err := decide(t.Context(), request([]string{"bea", "cem"}[i%2]), o.Pending, "x")
+			switch {
+			case err == nil:
+				done.Add(1)
+			case !fault.Is(err, fault.Conflict):
+				t.Errorf("a decision: %v, want fault.Conflict", err)
+			}
+		})
+	}
+	all.Go(func() {
+		o, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "eve", Body: []byte(document(serverName, "1.0.0", `"title":"B"`))})
+		if err == nil && o.Pending != "" {
+			replaced.Add(1)
+		}
+	})
+	all.Wait()
+	r, err := fx.store.Get(t.Context(), o.Pending)
+	if err != nil || r.State == review.Pending || done.Load() != 1 && r.State != review.Superseded || done.Load() > 1 {
+		t.Fatalf("%d decisions count and the review is %s, %v", done.Load(), r.State, err)
+	}
+	served, ok := fx.served(t, serverName, "1.0.0")
+	if ok != (r.State == review.Approved) || strings.Contains(served, "title") {
+		t.Errorf("served is %q after the review is %s", served, r.State)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	a, b := fx.submit(t, "ada", document(serverName, "1.0.0")), fx.submit(t, "eve", document("com.other/x", "1.0.0"))
+	byPolicy := fx.submit(t, "ci", document("com.example/by-policy", "1.0.0"))
+	if err := fx.grants.Remove(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fx.grants.Add(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}); err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string][]review.ID{
+		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending}, "cem": {a.Pending}, "zoe": nil,
+	} {
+		p, err := fx.service.List(t.Context(), request(token), reviewing.Query{})
+		var got []review.ID
+		for _, r := range p.Reviews {
+			got = append(got, r.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s sees %v, %v, want %v", token, got, err, want)
+		}
+	}
+	for _, token := range []string{"bea", "zoe"} {
+		if _, err := fx.service.Get(t.Context(), request(token), b.Pending); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s gets another review: %v, want fault.Forbidden", token, err)
+		}
+	}
+	for token, own := range map[string]review.ID{"eve": b.Pending, "bea": byPolicy.Pending} {
+		if _, err := fx.service.Get(t.Context(), request(token), own); err != nil {
+			t.Errorf("an own review of %s: %v", token, err)
+		}
+	}
+	for _, token := range []string{"eve risky", "bea risky"} {
+		if p, err := fx.service.List(t.Context(), request(token), reviewing.Query{}); !fault.Is(err, fault.Forbidden) || len(p.Reviews) > 0 {
+			t.Errorf("%s lists: %v, %v, want fault.Forbidden", token, p.Reviews, err)
+		}
+		if _, err := fx.service.Get(t.Context(), request(token), byPolicy.Pending); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s gets a review: %v, want fault.Forbidden", token, err)
+		}
+	}
+	if _, err := fx.service.List(t.Context(), request("ci"), reviewing.Query{}); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a publisher lists: %v, want fault.Forbidden", err)
+	}
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	var want []review.ID
+	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
+		want = append(want, fx.submit(t, "ada", document(serverName, v)).Pending)
+	}
+	var got []review.ID
+	var cursor string
+	for q := (reviewing.Query{Limit: "2"}); ; {
+		p, err := fx.service.List(t.Context(), request("bea"), q)
+		if err != nil || len(p.Reviews) > 2 {
+			t.Fatal(len(p.Reviews), err)
+		}
+		for _, r := range p.Reviews {
+			got = append(got, r.ID)
+		}
+		if q.Cursor = p.NextCursor; q.Cursor == "" {
+			break
+		}
+		cursor = q.Cursor
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the pages have %v, want %v", got, want)
+	}
+	for server, want := range map[string]int{serverName: 5, "com.example/other": 0} {
+		p, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Server: server})
+		if err != nil || len(p.Reviews) != want {
+			t.Errorf("of the server %s: %d reviews, %v, want %d", server, len(p.Reviews), err, want)
+		}
+	}
+	ofServer, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Server: serverName, Limit: "2"})
+	if err != nil || ofServer.NextCursor == "" {
+		t.Fatalf("a first page of a server: %v", err)
+	}
+	if p, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Cursor: ofServer.NextCursor}); err != nil || len(p.Reviews) != 3 {
+		t.Errorf("the second page: %d reviews, %v", len(p.Reviews), err)
+	}
+	for label, q := range map[string]reviewing.Query{
+		"limit":  {Limit: "101"},
+		"server": {Server: "no name"},
+		"server must be the one that the cursor was made with": {Cursor: ofServer.NextCursor, Server: "com.example/other"},
+		"state":  {State: "new"},
+		"cursor": {Cursor: "AAAA"},
+		"state must be the one that the cursor was made with": {Cursor: cursor, State: "approved"},
+	} {
+		if _, err := fx.service.List(t.Context(), request("bea"), q); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), label) {
+			t.Errorf("%+v: %v, want fault.Invalid with %q", q, err, label)
+		}
+	}
+	if _, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Cursor: cursor, State: "pending"}); err != nil {
+		t.Errorf("the state of the cursor: %v", err)
+	}
+}
+
+// TestRules checks that a rule approves at once, for its publisher and condition only.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	same, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "com.example/*", When: "same-origins"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const remote, other = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
+	first := fx.submit(t, "ada", document(serverName, "1.0.0", remote))
+	if first.Pending == "" {
+		t.Fatal("the first version has the origins of an approved one")
+	}
+	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, ""); err != nil {
+		t.Fatal(err)
+	}
+	fx.people.acts = nil
+	if o := fx.submit(t, "ada", document(serverName, "1.1.0", remote)); o.Pending != "" || !o.Latest {
+		t.Errorf("the same origins: %+v, want it served", o)
+	}
+	if n := len(fx.people.acts); n != 1 || fx.people.acts[0].Action != "publish" || fx.people.acts[0].Rule != same.ID || fx.people.acts[0].Review == "" {
+		t.Errorf("the acts are %+v, want the publication with its approval by the rule", fx.people.acts)
+	}
+	if o := fx.submit(t, "ada", document(serverName, "1.2.0", other)); o.Pending == "" {
+		t.Errorf("other origins: %+v, want it pending", o)
+	}
+	p, err := fx.operator.List(t.Context(), reviewing.Query{State: "approved"})
+	if err != nil || len(p.Reviews) != 2 || p.Reviews[1].Rule != same.ID || p.Reviews[1].DecidedBy != "" || string(p.Reviews[1].Replaces) != document(serverName, "1.0.0", remote) {
+		t.Errorf("the approved reviews are %+v, %v", p.Reviews, err)
+	}
+	if _, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "any", Publisher: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := fx.submit(t, "eve", document("com.other/x", "1.0.0")); o.Pending != "" {
+		t.Errorf("a rule for the publisher: %+v, want it served", o)
+	}
+	if err := fx.operator.RemoveRule(t.Context(), same.ID); err != nil {
+		t.Fatal(err)
+	}
+	if o := fx.submit(t, "ada", document(serverName, "1.3.0", remote)); o.Pending == "" {
+		t.Errorf("after the rule was removed: %+v, want it pending", o)
+	}
+	if rules, err := fx.operator.Rules(t.Context()); err != nil || len(rules) != 1 || len(fx.people.changes) != 3 {
+		t.Errorf("rules are %+v, %v, changes %+v", rules, err, fx.people.changes)
+	}
+	for field, d := range map[string]reviewing.RuleDraft{
+		"pattern": {When: "any"}, "when": {Pattern: "*"}, "publisher": {Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201)},
+	} {
+		if _, err := fx.operator.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("a wrong %s: %v", field, err)
+		}
+	}
+}
+
+// TestSameOriginsOfAnOlderVersion checks that all approved versions count, not only the latest, and
+// deleted ones do not.
+func TestSameOriginsOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	const one, two = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
+	for version, remote := range map[string]string{"1.0.0": one, "2.0.0": two} {
+		if _, err := fx.operator.Approve(t.Context(), fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "same-origins"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := fx.submit(t, "ada", document(serverName, "1.0.1", one)); o.Pending != "" {
+		t.Errorf("the origins of the first version: %+v, want it served", o)
+	}
+	both := `"remotes":[{"type":"sse","url":"https://one.example/mcp"},{"type":"sse","url":"https://two.example/mcp"}]`
+	if o := fx.submit(t, "ada", document(serverName, "3.0.0", both)); o.Pending == "" {
+		t.Errorf("the origins of two versions together: %+v, want it pending", o)
+	}
+	if _, err := fx.publisher.Delete(t.Context(), publishing.Request{Token: "ada"}, publishing.Target{Name: serverName, Version: "2.0.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := fx.submit(t, "ada", document(serverName, "2.0.1", two)); o.Pending == "" {
+		t.Errorf("the origins of a deleted version: %+v, want it pending", o)
+	}
+}
+
+// TestApproveAll checks that everything pending is approved, but what cannot be served any more.
+func TestApproveAll(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
+	fx.submit(t, "ada", document(serverName, "1.0.0", remote))
+	fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
+	fx.submit(t, "ada", document("com.example/c", "1.0.0"))
+	outcomes := map[string]bool{}
+	err := fx.operator.ApproveAll(t.Context(), "all", func(r review.Review, err error) { outcomes[r.Name.String()] = err == nil })
+	if err != nil || len(outcomes) != 3 || !outcomes[serverName] || outcomes["com.example/b"] || !outcomes["com.example/c"] {
+		t.Errorf("the outcomes are %v, %v", outcomes, err)
+	}
+	if r, err := fx.operator.List(t.Context(), reviewing.Query{State: "approved"}); err != nil || len(r.Reviews) != 2 || r.Reviews[0].DecidedBy != review.Operator {
+		t.Errorf("approved are %+v, %v", r.Reviews, err)
+	}
+	if _, err := fx.operator.Reject(t.Context(), "none", "x"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Reject of a missing review: %v, want fault.NotFound", err)
+	}
+}

@@ -1,0 +1,119 @@
+package reviewing
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+const (
+	// maxRules is the greatest number of rules, which are all read for each submission; parallel
+	// calls may exceed it by a few.
+	maxRules = 1000
+	// maxPublisher is the greatest length of the publisher of a rule, in bytes.
+	maxPublisher = 200
+)
+
+// RuleDraft has the parameters of a rule, as they were given.
+type RuleDraft struct {
+	Pattern   string
+	Publisher string // a user id, the ID of a policy, or empty for all
+	When      string
+}
+
+// AddRule adds a rule, which applies to later submissions. It returns fault.Invalid, with the name
+// of the parameter, for a wrong one, and fault.Conflict when there are too many rules.
+func (o *Operator) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
+	rule := review.Rule{
+		ID: secrets.NewUUID[review.RuleID](o.ports.Entropy), Publisher: d.Publisher, CreatedAt: o.ports.Clock.Now().UTC().Truncate(time.Microsecond),
+	}
+	var err error
+	if rule.Pattern, err = registry.ParsePattern(d.Pattern); err != nil {
+		return review.Rule{}, err
+	}
+	if rule.When, err = review.ParseWhen(d.When); err != nil {
+		return review.Rule{}, err
+	}
+	if len(d.Publisher) > maxPublisher || !registry.IsText(d.Publisher) {
+		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
+	}
+	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		existing, err := o.ports.Rules.All(ctx)
+		if err != nil {
+			return err
+		}
+		if len(existing) >= maxRules {
+			return fault.Newf(fault.Conflict, "there are %d rules already: remove some", maxRules)
+		}
+		if err := o.ports.Rules.Add(ctx, rule); err != nil {
+			return err
+		}
+		return o.ports.Recorder.RecordChanges(ctx, newRuleChange(rule, true))
+	})
+	return rule, err
+}
+
+// Rules returns all rules, the oldest first.
+func (o *Operator) Rules(ctx context.Context) ([]review.Rule, error) {
+	return o.ports.Rules.All(ctx)
+}
+
+// RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if there is none
+// with the ID.
+func (o *Operator) RemoveRule(ctx context.Context, id review.RuleID) error {
+	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		existing, err := o.ports.Rules.All(ctx)
+		if err != nil {
+			return err
+		}
+		if err := o.ports.Rules.Remove(ctx, id); err != nil {
+			return err
+		}
+		for _, r := range existing {
+			if r.ID == id {
+				return o.ports.Recorder.RecordChanges(ctx, newRuleChange(r, false))
+			}
+		}
+		return nil
+	})
+}
+
+// newRuleChange returns the change of a rule for the audit log.
+func newRuleChange(r review.Rule, given bool) authority.ReviewRuleChange {
+	return authority.ReviewRuleChange{Given: given, Rule: r.ID, Pattern: r.Pattern.String(), Publisher: r.Publisher, When: r.When}
+}
+
+// ApproveAll approves everything that is pending when it is called, oldest first, and calls observe
+// with each review and the error of its approval; an approval that is refused does not end it. It
+// returns an error of the database.
+func (o *Operator) ApproveAll(ctx context.Context, comment string, observe func(review.Review, error)) error {
+	comment, err := review.ParseComment(comment, false)
+	if err != nil {
+		return err
+	}
+	for q := (Query{}); ; {
+		p, err := o.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Reviews {
+			shown, err := o.Approve(ctx, r.ID, comment)
+			if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
+				return err
+			}
+			if err != nil {
+				shown = r
+			}
+			observe(shown.Review, err)
+		}
+		if p.NextCursor == "" {
+			return nil
+		}
+		q.Cursor = p.NextCursor
+	}
+}

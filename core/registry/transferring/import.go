@@ -1,0 +1,153 @@
+package transferring
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// Bounds of what is in memory at once. A batch is the versions of one server that are next to each
+// other in the source. Batches of different servers are a group, which is stored in one transaction.
+const (
+	batchRecords = registry.MaxVersions
+	batchBytes   = 32 << 20
+	groupServers = 50
+	groupBytes   = 16 << 20 // no other server is added beyond this
+)
+
+// Options are the settings of one import.
+type Options struct {
+	// Lenient accepts documents that break rules, if their name and version are valid and their
+	// JSON has only one meaning.
+	Lenient bool
+	// Observe is called with the outcome of each record, in no order; optional.
+	Observe func(Outcome)
+}
+
+// Import stores the records of the source with their own status and times, and continues after
+// records that cannot be stored. A version that is stored already does not change, and nothing of
+// what is in quarantine (contract C-22), unless a version that it adds was in quarantine itself and
+// with it its server. Versions of one server that are next to each other are
+// stored in one transaction, with those of the servers around it unless they conflict.
+//
+// The counts are valid also with an error, which ends the import: that of the source,
+// fault.Unavailable when the database fails, or that of the context. What was stored until then
+// stays; another import of the same source continues from there.
+func (m *Mover) Import(ctx context.Context, src recordsource.Source, o Options) (Counts, error) {
+	r := &importRun{mover: m, options: o}
+	err := r.readAll(ctx, src)
+	return r.counts, err
+}
+
+// importRun is one import.
+type importRun struct {
+	mover   *Mover
+	options Options
+	counts  Counts
+	group   [][]candidate // a batch of each server
+	bytes   int           // size of the documents in the group
+	last    int           // of those in its last batch
+}
+
+// candidate is a record that may be stored.
+type candidate struct {
+	origin   string
+	document registry.Document
+	release  registry.Release
+	held     registry.Held
+}
+
+// readAll imports all entries of the source.
+func (r *importRun) readAll(ctx context.Context, src recordsource.Source) error {
+	for {
+		entry, err := src.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return r.storePending(ctx)
+		}
+		if err != nil {
+			return errors.Join(err, r.storePending(ctx)) // the records before are valid
+		}
+		if err := r.addToGroup(ctx, entry); err != nil {
+			return err
+		}
+	}
+}
+
+// addToGroup adds a record to the batch of its server. It stores the group before if the record does
+// not fit, or if another batch of its group is of the same server.
+func (r *importRun) addToGroup(ctx context.Context, e recordsource.Entry) error {
+	c, outcome := r.readEntry(e)
+	if outcome.Reason != "" {
+		r.report(outcome)
+		return nil
+	}
+	size := len(c.document.Bytes())
+	i := slices.IndexFunc(r.group, func(b []candidate) bool { return b[0].release.Name == c.release.Name })
+	isLast := i >= 0 && i == len(r.group)-1
+	if !isLast || len(r.group[i]) >= batchRecords || r.last+size > batchBytes {
+		if i >= 0 || len(r.group) == groupServers || r.bytes+size > groupBytes {
+			if err := r.storePending(ctx); err != nil {
+				return err
+			}
+		}
+		r.group, r.last = append(r.group, nil), 0
+	}
+	batch := &r.group[len(r.group)-1]
+	*batch = append(*batch, c)
+	r.bytes, r.last = r.bytes+size, r.last+size
+	return nil
+}
+
+// storePending stores the group and reports the outcomes. Records that were not stored because of
+// an error have no outcome.
+func (r *importRun) storePending(ctx context.Context) error {
+	outcomes, err := r.mover.storeGroup(ctx, r.group)
+	r.group, r.bytes, r.last = nil, 0, 0
+	for _, o := range outcomes {
+		r.report(o)
+	}
+	return err
+}
+
+// report counts an outcome and calls Observe.
+func (r *importRun) report(o Outcome) {
+	r.counts.addOutcome(o)
+	if r.options.Observe != nil {
+		r.options.Observe(o)
+	}
+}
+
+// readEntry returns the candidate of an entry. For an entry that can never be stored, it returns an
+// outcome with a reason.
+func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
+	refused := Outcome{Verdict: Refused, Origin: e.Origin}
+	if e.Broken != nil {
+		refused.Reason, refused.Broken = Reason(e.Broken), true
+		return candidate{}, refused
+	}
+	parsed, err := ParseEntry(e, r.options.Lenient, r.mover.ports.Clock.Now())
+	refused.Name, refused.Version = parsed.Name, parsed.Version
+	if err != nil {
+		refused.Reason = Reason(err)
+		return candidate{}, refused
+	}
+	held, err := heldOf(parsed.Release.Version, e.Recorded.Quarantine, r.mover.ports.Clock.Now())
+	if err != nil {
+		refused.Reason = Reason(err)
+		return candidate{}, refused
+	}
+	return candidate{e.Origin, parsed.Document, parsed.Release, held}, Outcome{}
+}
+
+// Reason returns the message of an error for an operator, also that of an error without a kind.
+func Reason(err error) string {
+	if f, ok := fault.As(err); ok && f.Message != "" {
+		return f.Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,235 @@
+package viewing_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/memory/records"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// fakeChanges are changes that a test makes.
+type fakeChanges struct {
+	registrystore.Changes
+	views, reads int64
+	hint         atomic.Uint64
+	err          error
+}
+
+func (c *fakeChanges) Revision(context.Context) (registrystore.Revision, error) {
+	c.reads++
+	return registrystore.Revision{Changes: c.reads, Views: c.views}, c.err
+}
+func (*fakeChanges) ValidFor() time.Duration { return time.Second }
+func (c *fakeChanges) Hint() uint64          { return c.hint.Load() }
+
+// fakeRecorder keeps changes.
+type fakeRecorder struct {
+	changes []authority.Change
+	err     error
+}
+
+func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+	if r.err == nil {
+		r.changes = append(r.changes, changes...)
+	}
+	return r.err
+}
+
+// countingEntropy fills each secret with another byte.
+type countingEntropy struct{ next byte }
+
+func (e *countingEntropy) Fill(p []byte) {
+	e.next++
+	for i := range p {
+		p[i] = e.next
+	}
+}
+
+type fixture struct {
+	gate     *viewing.Gate
+	operator *viewing.Operator
+	store    *records.Views
+	changes  *fakeChanges
+	recorder *fakeRecorder
+	clock    *clocktest.Manual
+}
+
+func newFixture() *fixture {
+	db := records.New()
+	fx := &fixture{store: records.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{}, clock: clocktest.NewManual(epoch)}
+	fx.gate = viewing.NewGate(viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
+	fx.operator = viewing.NewOperator(viewing.OperatorPorts{Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{}})
+	return fx
+}
+
+func (fx *fixture) add(t *testing.T, d view.Draft) {
+	t.Helper()
+	if _, err := fx.operator.Add(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	fx.changes.views++
+}
+
+func (fx *fixture) addToken(t *testing.T, v view.Name, name string) view.Secret {
+	t.Helper()
+	secret, err := fx.operator.AddToken(t.Context(), v, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fx.changes.views++
+	return secret
+}
+
+// wantEnter checks the kind of the error of Enter; "" for none.
+func (fx *fixture) wantEnter(t *testing.T, name string, secret view.Secret, kinds ...fault.Kind) {
+	t.Helper()
+	v, err := fx.gate.Enter(t.Context(), name, secret)
+	switch {
+	case len(kinds) == 0 && (err != nil || string(v.Name) != name):
+		t.Errorf("Enter(%s) = %v, %v", name, v, err)
+	case len(kinds) > 0 && (!fault.Is(err, kinds[0]) || v != nil):
+		t.Errorf("Enter(%s) = %v, %v, want %v", name, v, err, kinds[0])
+	}
+}
+
+func TestEnter(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.add(t, view.Draft{Name: "open"})
+	fx.add(t, view.Draft{Name: "inner", Access: "token"})
+	fx.add(t, view.Draft{Name: "other", Access: "token"})
+	a, b, c := fx.addToken(t, "inner", "a"), fx.addToken(t, "inner", "b"), fx.addToken(t, "other", "a")
+	for _, secret := range []view.Secret{"", "x", a} {
+		fx.wantEnter(t, "all", secret)
+		fx.wantEnter(t, "open", secret)
+		fx.wantEnter(t, "none", secret, fault.NotFound)
+	}
+	fx.wantEnter(t, "inner", a)
+	fx.wantEnter(t, "inner", b)
+	fx.wantEnter(t, "other", c)
+	for _, secret := range []view.Secret{"", "x", c, a + "x", a[:len(a)-1]} {
+		fx.wantEnter(t, "inner", secret, fault.Unauthenticated)
+	}
+}
+
+// TestChangesAreSeen: a change is seen when the hint changes, and at the latest a second later. A
+// view that did not change stays the same one.
+func TestChangesAreSeen(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.add(t, view.Draft{Name: "inner", Access: "token"})
+	fx.add(t, view.Draft{Name: "open"})
+	secret := fx.addToken(t, "inner", "a")
+	fx.wantEnter(t, "inner", secret)
+	before, err := fx.gate.Enter(t.Context(), "open", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := fx.changes.reads
+	fx.wantEnter(t, "inner", secret)
+	if fx.changes.reads != reads {
+		t.Errorf("%d reads for one more request in the same second", fx.changes.reads-reads)
+	}
+	if err := fx.operator.RemoveToken(t.Context(), "inner", "a"); err != nil {
+		t.Fatal(err)
+	}
+	fx.changes.views++
+	fx.clock.Advance(time.Second)
+	fx.wantEnter(t, "inner", secret, fault.Unauthenticated)
+	if err := fx.operator.Remove(t.Context(), "inner"); err != nil {
+		t.Fatal(err)
+	}
+	fx.changes.views++
+	fx.changes.hint.Add(1)
+	fx.wantEnter(t, "inner", secret, fault.NotFound)
+	if after, err := fx.gate.Enter(t.Context(), "open", ""); err != nil || after != before {
+		t.Errorf("an unchanged view is another one: %v, %v", after, err)
+	}
+}
+
+// TestDatabaseAway: a view that was public can be entered, no other can, and the database is asked
+// again after a while only.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.changes.err = errors.New("away")
+	fx.wantEnter(t, "all", "")
+	fx.wantEnter(t, "open", "", fault.Unavailable)
+	fx.changes.err = nil
+	fx.add(t, view.Draft{Name: "open"})
+	fx.add(t, view.Draft{Name: "inner", Access: "token"})
+	secret := fx.addToken(t, "inner", "a")
+	fx.clock.Advance(time.Second)
+	fx.wantEnter(t, "inner", secret)
+	fx.changes.err = errors.New("away")
+	fx.clock.Advance(time.Second)
+	fx.wantEnter(t, "open", "")
+	fx.wantEnter(t, "inner", secret, fault.Unavailable)
+	fx.wantEnter(t, "none", "", fault.Unavailable)
+	reads := fx.changes.reads
+	fx.wantEnter(t, "inner", secret, fault.Unavailable)
+	if fx.changes.reads != reads {
+		t.Error("the database is read again at once")
+	}
+	fx.changes.err = nil
+	fx.clock.Advance(time.Second)
+	fx.wantEnter(t, "inner", secret)
+}
+
+// TestOperator: each change is recorded without the token, and refusals name what is wrong.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.add(t, view.Draft{Name: "team"})
+	fx.addToken(t, "team", "a")
+	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"), fx.operator.Remove(t.Context(), "team")); err != nil {
+		t.Fatal(err)
+	}
+	want := []authority.Change{
+		authority.ViewChange{Action: "view_add", View: "team"}, authority.ViewChange{Action: "view_token_add", View: "team", Token: "a"},
+		authority.ViewChange{Action: "view_token_remove", View: "team", Token: "a"}, authority.ViewChange{Action: "view_remove", View: "team"},
+	}
+	if len(fx.recorder.changes) != len(want) {
+		t.Fatalf("recorded %v", fx.recorder.changes)
+	}
+	for i, c := range fx.recorder.changes {
+		if c != want[i] {
+			t.Errorf("change %d is %+v, want %+v", i, c, want[i])
+		}
+	}
+	fx.recorder.err = errors.New("the log is away")
+	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "team"}); !errors.Is(err, fx.recorder.err) {
+		t.Errorf("an addition that cannot be recorded: %v", err)
+	}
+	if list, err := fx.operator.List(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("it was added: %v, %v", list, err)
+	}
+}
+
+// TestBounds: there are at most 100 views, and 100 tokens of a view.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	for i := range 100 {
+		fx.add(t, view.Draft{Name: "v" + string(rune('a'+i/10)) + string(rune('a'+i%10))})
+		fx.addToken(t, "vaa", "t"+string(rune('a'+i/10))+string(rune('a'+i%10)))
+	}
+	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "more"}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("view 101: %v", err)
+	}
+	if _, err := fx.operator.AddToken(t.Context(), "vaa", "more"); !fault.Is(err, fault.Conflict) {
+		t.Errorf("token 101: %v", err)
+	}
+	if _, err := fx.operator.AddToken(t.Context(), "vab", "more"); err != nil {
+		t.Errorf("the first token of another view: %v", err)
+	}
+}

@@ -1,0 +1,10 @@
+// Package mirroring tests how a registry takes over the servers of another one (contract C-60 to C-70).
+package mirroring
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.MainOfWaiting(m) }

@@ -1,0 +1,337 @@
+package outages
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const (
+	serversPath = "/v0.1/servers"
+	methodsPath = "/v2/api/methods.json"
+
+	// crowd is a number of callers that is much larger than poolSize, the number of connections.
+	crowd    = 60
+	poolSize = 4
+	// soon is the time within which all callers of a crowd must get a response. Each waits up to
+	// DATABASE_TIMEOUT, 3 s; in sequence they would take more than a minute.
+	soon = await.Timeout
+)
+
+// startPostgres starts a PostgreSQL server for the test.
+func startPostgres(t *testing.T) *instance.Postgres {
+	t.Helper()
+	if !instance.PostgresInstalled() {
+		t.Skip("PostgreSQL is not installed")
+	}
+	p, err := instance.NewPostgres(built)
+	failOnError(t, err)
+	t.Cleanup(p.Remove)
+	failOnError(t, p.Start())
+	return p
+}
+
+// startOnPostgres starts a service that connects to PostgreSQL at an address. It keeps no responses,
+// so that each read reaches the database.
+func startOnPostgres(t *testing.T, p *instance.Postgres, address string, environ ...string) *service {
+	t.Helper()
+	return startService(t, append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
+		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")...)
+}
+
+// answers holds the number of responses of a crowd by status.
+type answers map[int]int
+
+// callInParallel sends concurrent requests for a path and returns the statuses. A 503 without
+// Retry-After counts as 0.
+func (s *service) callInParallel(path string, callers int) answers {
+	s.t.Helper()
+	got := answers{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	defer client.CloseIdleConnections()
+	for range callers {
+		all.Go(func() {
+			status := 0
+			if r, err := client.Get("http://" + s.API + path); err == nil {
+				_, _ = io.Copy(io.Discard, r.Body) // the status is what counts
+				_ = r.Body.Close()                 // likewise
+				if status = r.StatusCode; status == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+					status = 0
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[status]++
+		})
+	}
+	all.Wait()
+	return got
+}
+
+func (s *service) wantAll(what string, got answers, status int) {
+	s.t.Helper()
+	if !maps.Equal(got, answers{status: sumAnswers(got)}) {
+		s.t.Errorf("%s: %v, want only %d", what, got, status)
+	}
+}
+
+func sumAnswers(a answers) int {
+	n := 0
+	for _, count := range a {
+		n += count
+	}
+	return n
+}
+
+// doWithin fails the test if do takes longer than the bound.
+func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
+	t.Helper()
+	began := time.Now()
+	do()
+	took := time.Since(began)
+	t.Logf("%s: %v", what, took.Round(time.Millisecond))
+	if took > bound {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// consolePath is the path of the catalogue in the console, whose pages are not kept.
+const consolePath = "/console/"
+
+// TestDatabaseAway makes PostgreSQL unavailable in different ways. All callers get an error with
+// Retry-After within a bound, and successful responses as soon as PostgreSQL is back.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	type server struct {
+		*instance.Postgres
+		wire *breakableProxy
+	}
+	for name, c := range map[string]struct{ away, back func(server) error }{
+		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
+		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
+		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startPostgres(t)
+			on := server{p, newBreakableProxy(t, p.Address)}
+			s := startOnPostgres(t, p, on.wire.address())
+			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
+			failOnError(t, c.away(on))
+			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
+			await.Until(t, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			doWithin(t, "one after the other", soon, func() {
+				for range crowd {
+					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
+				}
+			})
+			doWithin(t, "the console", soon, func() { s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable) })
+			if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") || !strings.Contains(body, "Try again") {
+				t.Errorf("the page without a database does not say what to do:\n%s", body)
+			}
+			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
+				t.Errorf("/ready: %d %s", status, body)
+			}
+			failOnError(t, c.back(on))
+			await.Until(t, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
+			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
+			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
+			for _, line := range []string{"the database does not answer", "the database answers again"} {
+				if n := strings.Count(s.Log(), line); n == 0 {
+					t.Errorf("the log does not say that %s", line)
+				}
+			}
+		})
+	}
+}
+
+// breakableProxy forwards connections to a server. After stopForwarding it discards all data but
+// keeps the connections open, like a firewall that forgets connections. Connections made after
+// forwardNewConnections work again.
+type breakableProxy struct {
+	listener net.Listener
+
+	mu     sync.Mutex
+	target string
+	dead   bool
+	cuts   int // number of calls of stopForwarding
+}
+
+func newBreakableProxy(t *testing.T, target string) *breakableProxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	failOnError(t, err)
+	w := &breakableProxy{listener: l, target: target}
+	t.Cleanup(func() { _ = l.Close() }) // all clients are disconnected by now
+	go w.acceptConnections()
+	return w
+}
+
+func (w *breakableProxy) address() string { return w.listener.Addr().String() }
+
+func (w *breakableProxy) stopForwarding() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	w.cuts++
+}
+
+// setTarget makes new connections go to another server.
+func (w *breakableProxy) setTarget(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.target = address
+}
+
+func (w *breakableProxy) forwardNewConnections() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = false
+}
+
+// canForward reports whether a connection that was made after the given number of breaks still
+// works.
+func (w *breakableProxy) canForward(cuts int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.dead && w.cuts == cuts
+}
+
+func (w *breakableProxy) acceptConnections() {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		cuts, target := w.cuts, w.target
+		w.mu.Unlock()
+		if !w.canForward(cuts) {
+			go func() { _, _ = io.Copy(io.Discard, near) }() // until its end
+			continue
+		}
+		far, err := net.Dial("tcp", target)
+		if err != nil {
+			_ = near.Close() // as the server itself would refuse it
+			continue
+		}
+		go w.copyData(near, far, cuts)
+		go w.copyData(far, near, cuts)
+	}
+}
+
+func (w *breakableProxy) copyData(from, to net.Conn, cuts int) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !w.canForward(cuts) {
+			if err != nil {
+				return
+			}
+			continue
+		}
+		if n > 0 {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			_ = to.Close()   // each end detects the close of the other
+			_ = from.Close() // likewise
+			return
+		}
+	}
+}
+
+// TestSlowStatement blocks the readers of one table. They get 503, and the service does not treat
+// the database as unavailable.
+func TestSlowStatement(t *testing.T) {
+	t.Parallel()
+	p := startPostgres(t)
+	s := startOnPostgres(t, p, p.Address)
+	other := p.Open()
+	defer func() { _ = other.Close() }() // the test is over
+	tx, err := other.BeginTx(t.Context(), nil)
+	failOnError(t, err)
+	_, err = tx.ExecContext(t.Context(), "LOCK TABLE versions IN ACCESS EXCLUSIVE MODE")
+	failOnError(t, err)
+	doWithin(t, "a crowd", soon, func() { s.wantAll("locked", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
+	doWithin(t, "others", soon, func() { s.wantAll("what is not locked", s.callInParallel(methodsPath, crowd), http.StatusOK) })
+	failOnError(t, tx.Rollback())
+	s.wantAll("afterwards", s.callInParallel(serversPath, crowd), http.StatusOK)
+	if strings.Contains(s.Log(), "the database does not answer") {
+		t.Error("a slow statement counts as a database that is away")
+	}
+}
+
+// TestConnectionsLost closes all connections repeatedly while readers continue. No reader gets an
+// error.
+func TestConnectionsLost(t *testing.T) {
+	t.Parallel()
+	p := startPostgres(t)
+	s := startOnPostgres(t, p, p.Address, "DATABASE_TIMEOUT=30s")
+	other := p.Open()
+	defer func() { _ = other.Close() }() // the test is over
+	other.SetMaxOpenConns(1)
+	got, ended := answers{}, 0
+	for range 20 {
+		// In each round, all callers lose their connection once.
+		crowd := make(chan answers)
+		go func() { crowd <- s.callInParallel(serversPath, 4*poolSize) }()
+		var n int
+		row := other.QueryRowContext(t.Context(),
+			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'tollgate'")
+		failOnError(t, row.Scan(&n))
+		ended += n
+		for status, n := range <-crowd {
+			got[status] += n
+		}
+	}
+	t.Logf("%d connections ended, answers %v", ended, got)
+	if ended < 20 {
+		t.Errorf("only %d connections ended", ended)
+	}
+	s.wantAll("reads", got, http.StatusOK)
+}
+
+// loginBody returns the body of a login that fails. The service writes the failure to the database.
+func loginBody(n int) string {
+	return fmt.Sprintf(`{"email":"nobody%d@example.com","password":"wrong","deviceInfo":{}}`, n)
+}
+
+// failLogins makes failing logins at once and returns the responses.
+func (s *service) failLogins(callers int) answers {
+	s.t.Helper()
+	statuses := make([]int, callers)
+	var all sync.WaitGroup
+	for n := range callers {
+		all.Go(func() {
+			r, err := http.Post("http://"+s.API+"/auth/login", "application/json", strings.NewReader(loginBody(n)))
+			if err == nil {
+				statuses[n] = r.StatusCode
+				if statuses[n] == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+					statuses[n] = 0
+				}
+				_ = r.Body.Close() // the status is what counts
+			}
+		})
+	}
+	all.Wait()
+	got := answers{}
+	for _, status := range slices.Sorted(slices.Values(statuses)) {
+		got[status]++
+	}
+	return got
+}

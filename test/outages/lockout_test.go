@@ -1,0 +1,82 @@
+package outages
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const rightPassword = "Right-Horse-9-Battery"
+
+// logIn signs a person in and returns the status, or 0 when there is no response.
+func logIn(s *service, email, password string) int {
+	body, _ := json.Marshal(map[string]any{"email": email, "password": password, "deviceInfo": map[string]string{"userAgent": "test"}}) // never fails
+	r, err := http.Post("http://"+s.API+"/auth/login", "application/json", bytes.NewReader(body))                                       //nolint:gosec // the instance's own
+	if err != nil {
+		return 0
+	}
+	_ = r.Body.Close() // the test checks the status only
+	return r.StatusCode
+}
+
+// TestKilledInTheMiddleOfALogin kills an instance after it has accepted a password and before it
+// stores the login, as often as the lockout threshold. The other instance must not count these
+// logins as failures.
+func TestKilledInTheMiddleOfALogin(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.NewMigrated(t)
+	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_TIMEOUT=30s"}
+	left := startService(t, environ...)
+	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
+	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
+	add.Stdin = strings.NewReader(rightPassword)
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("add a person: %v\n%s", err, out)
+	}
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
+	t.Cleanup(func() { failOnError(t, db.Close()) })
+	for range 3 {
+		dies := startService(t, environ...)
+		holder, err := db.BeginTx(t.Context(), nil)
+		failOnError(t, err)
+		_, err = holder.ExecContext(t.Context(), "SELECT 1 FROM accounts FOR UPDATE")
+		failOnError(t, err)
+		answered := make(chan int, 1)
+		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
+		await.Until(t, "a login that waits for its account", func() bool {
+			var waiting int
+			failOnError(t, db.QueryRowContext(t.Context(),
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
+			return waiting > 0
+		})
+		dies.Kill()
+		if status := <-answered; status != 0 {
+			t.Errorf("an instance that was killed answered %d", status)
+		}
+		failOnError(t, holder.Rollback())
+	}
+	var failed int
+	failOnError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
+	if failed != 0 {
+		t.Errorf("%d failures in the audit log, want 0", failed)
+	}
+	for range 2 {
+		if status := logIn(left, "ada@example.com", "wrong"); status != http.StatusUnauthorized {
+			t.Errorf("a wrong password is answered %d", status)
+		}
+	}
+	if status := logIn(left, "ada@example.com", rightPassword); status != http.StatusOK {
+		t.Errorf("a right password after two wrong ones is answered %d", status)
+	}
+}
