@@ -9,7 +9,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -18,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -34,14 +34,14 @@ func (echoVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.Token
 	return secrets.TokenClaims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
 }
 
-func newAuthority(t *testing.T) (*inprocess.Authority, *records.AuditLog) {
+func newAuthority(t *testing.T) (*inprocess.Authority, *fakedb.AuditLog) {
 	t.Helper()
-	db, ctx := records.New(), context.Background()
-	sessions, log := records.NewSessions(db), records.NewAuditLog(db)
-	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}); err != nil {
+	db, ctx := fakedb.New(), context.Background()
+	sessions, log := fakedb.NewSessions(db), fakedb.NewAuditLog(db)
+	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := records.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: "anna", Identity: "d"}); err != nil {
+	if _, _, err := fakedb.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: "anna", Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	err := sessions.Create(ctx, auth.Session{

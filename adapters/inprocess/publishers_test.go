@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -19,21 +18,22 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // newPublishers returns publishers, the authority for their tokens and the audit log.
-func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *records.AuditLog) {
+func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *fakedb.AuditLog) {
 	t.Helper()
-	db, clock := records.New(), clocktest.NewManual(noon)
-	log := records.NewAuditLog(db)
+	db, clock := fakedb.New(), clocktest.NewManual(noon)
+	log := fakedb.NewAuditLog(db)
 	trail := audit.New(log, clock, randomSource{})
 	config := jwt.Config{Issuer: "tollgate", Audience: "tollgate", DataDir: t.TempDir()}
-	signer, closeSigner, err := jwt.Open(t.Context(), config, records.NewKeyring(db), clock, logrus.NewEntry(logrus.New()))
+	signer, closeSigner, err := jwt.Open(t.Context(), config, fakedb.NewKeyring(db), clock, logrus.NewEntry(logrus.New()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(closeSigner)
-	checker := access.NewChecker(signer, records.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
+	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{}})
 	return publishers, inprocess.NewAuthority(checker, trail, auth.FullTrust), log
 }
@@ -64,7 +64,7 @@ func TestIssuedTokenIdentifiesItsPublisher(t *testing.T) {
 }
 
 // onlyEvent returns the event of a log that has one.
-func onlyEvent(t *testing.T, log *records.AuditLog) auth.Event {
+func onlyEvent(t *testing.T, log *fakedb.AuditLog) auth.Event {
 	t.Helper()
 	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
 	if err != nil || len(events) != 1 {
@@ -117,7 +117,7 @@ func TestActOfAPublisherHasNoUser(t *testing.T) {
 }
 
 func TestMakerIsActive(t *testing.T) {
-	accounts := records.NewAccounts(records.New())
+	accounts := fakedb.NewAccounts(fakedb.New())
 	for id, state := range map[auth.UserID]auth.AccountState{"anna": auth.AccountActive, "ben": auth.AccountDisabled} {
 		if err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id), State: state}); err != nil {
 			t.Fatal(err)

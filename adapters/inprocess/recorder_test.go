@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -15,12 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // TestRecordPolicyChanges checks that the change of a policy has the person as its user, and that of
 // an operator command has none.
 func TestRecordPolicyChanges(t *testing.T) {
-	log := records.NewAuditLog(records.New())
+	log := fakedb.NewAuditLog(fakedb.New())
 	clock := clocktest.NewManual(noon)
 	recorder := inprocess.NewRecorder(audit.New(log, clock, randomSource{}))
 	for _, actor := range []auth.UserID{"anna", ""} {
@@ -55,7 +55,7 @@ func TestRecordPolicyChanges(t *testing.T) {
 // TestRecordChanges checks that each change is recorded as one event with the actor "operator" and
 // without a user.
 func TestRecordChanges(t *testing.T) {
-	log := records.NewAuditLog(records.New())
+	log := fakedb.NewAuditLog(fakedb.New())
 	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), randomSource{}))
 	cases := []struct {
 		change  authority.Change
@@ -137,7 +137,7 @@ func TestRecordChanges(t *testing.T) {
 // TestRecordByPerson checks that a person who acts as an operator is named as the actor of each change,
 // and that such a change is not in the log of that person.
 func TestRecordByPerson(t *testing.T) {
-	log := records.NewAuditLog(records.New())
+	log := fakedb.NewAuditLog(fakedb.New())
 	recorder := inprocess.NewRecorder(audit.New(log, clocktest.NewManual(noon), randomSource{}))
 	changes := []authority.Change{
 		authority.GrantChange{Holder: "bert", Given: true, Action: "publish", Resource: "com.example/*"},

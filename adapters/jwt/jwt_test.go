@@ -19,13 +19,13 @@ import (
 	jwt "github.com/golang-jwt/jwt/v5"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 func discardLog() *logrus.Entry {
@@ -45,7 +45,7 @@ func openIssuer(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.M
 	return i
 }
 
-func newRing() authstore.KeyRing { return records.NewKeyring(records.New()) }
+func newRing() authstore.KeyRing { return fakedb.NewKeyring(fakedb.New()) }
 
 func TestContract(t *testing.T) {
 	secretstest.RunTokens(t, func(t *testing.T, c *clocktest.Manual) secretstest.TokenSubject {

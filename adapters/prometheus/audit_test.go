@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // retryingRunner runs each outer transaction twice, like a database that requires a retry.
@@ -35,9 +35,9 @@ type countedAudit struct {
 }
 
 func newCountedAudit() countedAudit {
-	db, registry := records.New(), prometheus.NewRegistry()
+	db, registry := fakedb.New(), prometheus.NewRegistry()
 	a := NewAudit(registry)
-	return countedAudit{a.Log(records.NewAuditLog(db)), a.Transactions(retryingRunner{db}), registry}
+	return countedAudit{a.Log(fakedb.NewAuditLog(db)), a.Transactions(retryingRunner{db}), registry}
 }
 
 func newEvent(t auth.EventType, success bool, details map[string]any) auth.Event {
@@ -164,7 +164,7 @@ func TestEventsOfTransactions(t *testing.T) {
 }
 
 // brokenLog is an audit log whose Append returns an error.
-type brokenLog struct{ *records.AuditLog }
+type brokenLog struct{ *fakedb.AuditLog }
 
 func (brokenLog) Append(context.Context, ...auth.Event) error { return errors.New("not available") }
 

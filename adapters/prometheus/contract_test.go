@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // The tests in this file check that each decorator keeps the contract of its port.
@@ -44,14 +44,14 @@ func TestSessionCacheContract(t *testing.T) {
 
 func TestAuditLogContract(t *testing.T) {
 	authstoretest.RunAuditLog(t, func(*testing.T) authstoretest.Stores {
-		db, a := records.New(), NewAudit(prometheus.NewRegistry())
-		return authstoretest.Stores{AuditLog: a.Log(records.NewAuditLog(db)), Runner: a.Transactions(db)}
+		db, a := fakedb.New(), NewAudit(prometheus.NewRegistry())
+		return authstoretest.Stores{AuditLog: a.Log(fakedb.NewAuditLog(db)), Runner: a.Transactions(db)}
 	})
 }
 
 func TestTransactionsContract(t *testing.T) {
 	transactiontest.Run(t, func(*testing.T) transactiontest.Opened {
-		db := records.New()
-		return transactiontest.Opened{Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: records.NewGrants(db)}
+		db := fakedb.New()
+		return transactiontest.Opened{Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: fakedb.NewGrants(db)}
 	})
 }

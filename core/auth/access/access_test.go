@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -65,15 +65,15 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db, ctx := records.New(), context.Background()
+	db, ctx := fakedb.New(), context.Background()
 	fx := &fixture{clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))}
-	fx.store = &countingSessions{Sessions: records.NewSessions(db)}
+	fx.store = &countingSessions{Sessions: fakedb.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
 	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fx.clock)
-	if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
+	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := records.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
+	if _, _, err := fakedb.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	err := fx.store.Create(ctx, auth.Session{

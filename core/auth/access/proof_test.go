@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -29,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // TestFullTrustNeedsAProof runs random calls of an owner and of a thief who knows the password, the
@@ -109,10 +109,10 @@ type holder struct {
 // it.
 type proofFixture struct {
 	clock       *clocktest.Manual
-	sessions    *records.Sessions
-	devices     *records.Devices
-	accounts    *records.Accounts
-	tokens      *records.DeviceTokens
+	sessions    *fakedb.Sessions
+	devices     *fakedb.Devices
+	accounts    *fakedb.Accounts
+	tokens      *fakedb.DeviceTokens
 	checker     *access.Checker
 	signIn      *signin.Service
 	stepUps     *stepup.Service
@@ -180,10 +180,10 @@ func (openThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.V
 }
 
 func newProofFixture(t *rapid.T) *proofFixture {
-	db, dice, root := records.New(), &countingEntropy{}, auth.RootSecret(strings.Repeat("r", 32))
+	db, dice, root := fakedb.New(), &countingEntropy{}, auth.RootSecret(strings.Repeat("r", 32))
 	fx := &proofFixture{
-		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), accounts: records.NewAccounts(db),
-		sessions: records.NewSessions(db), devices: records.NewDevices(db), tokens: records.NewDeviceTokens(db),
+		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), accounts: fakedb.NewAccounts(db),
+		sessions: fakedb.NewSessions(db), devices: fakedb.NewDevices(db), tokens: fakedb.NewDeviceTokens(db),
 		mail: map[auth.ChallengeID]auth.OTP{}, proved: map[auth.SessionID]bool{}, reached: map[string]bool{},
 		owner: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}, proofs: true},
 		thief: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}},
@@ -197,8 +197,8 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.password, err = auth.NewPassword("password", "Right Horse 9!")
 	ok(err)
 	cache := memory.NewSessions(fx.clock, memory.Config{MaxSessions: 100})
-	trail := audit.New(records.NewAuditLog(db), fx.clock, dice)
-	lockouts, pending := records.NewLockouts(db), records.NewPendingLogins(db)
+	trail := audit.New(fakedb.NewAuditLog(db), fx.clock, dice)
+	lockouts, pending := fakedb.NewLockouts(db), fakedb.NewPendingLogins(db)
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 
 	fx.people, err = people.New(people.Ports{
@@ -217,15 +217,15 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
 	fx.signIn, err = signin.New(config, signin.Ports{
 		Accounts: fx.accounts, Devices: fx.devices, DeviceTokens: fx.tokens, Sessions: fx.sessions,
-		RefreshTokens: records.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-		Counts: records.NewHistory(db), Deferrals: records.NewHistory(db),
+		RefreshTokens: fakedb.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
+		Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
 		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
 	fx.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Devices: fx.devices, DeviceTokens: fx.tokens,
-		Challenges: records.NewChallenges(db), Transaction: db,
+		Challenges: fakedb.NewChallenges(db), Transaction: db,
 		Root: root, Tokens: plainSigner{},
 		Couriers: stepup.Couriers{Email: fx, SMS: fx}, Throttle: openThrottle{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})

@@ -13,11 +13,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 type testEntropy struct{}
@@ -26,7 +26,7 @@ func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
 func newTrail() (*audit.Trail, *clocktest.Manual) {
 	c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
-	return audit.New(records.NewAuditLog(records.New()), c, testEntropy{}), c
+	return audit.New(fakedb.NewAuditLog(fakedb.New()), c, testEntropy{}), c
 }
 
 func mustRecord(t *testing.T, trail *audit.Trail, entries ...audit.Entry) {
@@ -132,7 +132,7 @@ func TestFailedSignIns(t *testing.T) {
 // between events of the same time.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		log := records.NewAuditLog(records.New())
+		log := fakedb.NewAuditLog(fakedb.New())
 		c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
 		trail := audit.New(log, c, testEntropy{})
 		var events []auth.Event

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -47,8 +47,8 @@ func (e *entropy) Fill(p []byte) {
 // fixture is a session of a week, and two instances.
 type fixture struct {
 	one, other *cookies.Service
-	sessions   *records.Sessions
-	cookies    *records.SessionCookies
+	sessions   *fakedb.Sessions
+	cookies    *fakedb.SessionCookies
 	cache      *memory.Sessions // of one
 	tokens     *tokens
 	clock      *clocktest.Manual
@@ -56,10 +56,10 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db := records.New()
-	fx := &fixture{sessions: records.NewSessions(db), tokens: &tokens{}, clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
+	db := fakedb.New()
+	fx := &fixture{sessions: fakedb.NewSessions(db), tokens: &tokens{}, clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
 	random := &entropy{}
-	fx.cookies, fx.cache = records.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
+	fx.cookies, fx.cache = fakedb.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
 			Cookies: fx.cookies, Sessions: fx.sessions, Access: access.NewChecker(fx.tokens, fx.sessions, cache, fx.clock),
@@ -67,10 +67,10 @@ func newFixture(t *testing.T) *fixture {
 		})
 	}
 	fx.one, fx.other = open(fx.cache), open(memory.NewSessions(fx.clock, memory.Config{}))
-	if err := records.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
+	if err := fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := records.NewDevices(db).Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
+	if _, _, err := fakedb.NewDevices(db).Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	now := fx.clock.Now()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -53,19 +53,19 @@ type fixture struct {
 	hasher  *argon.Hasher
 	clock   *clocktest.Manual
 	cache   *testCache
-	log     *records.AuditLog
-	devices *records.Devices
+	log     *fakedb.AuditLog
+	devices *fakedb.Devices
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
 		t: t, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), cache: &testCache{},
-		log: records.NewAuditLog(db), devices: records.NewDevices(db),
+		log: fakedb.NewAuditLog(db), devices: fakedb.NewDevices(db),
 		ports: credentials.Ports{
-			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Pending: records.NewPendingLogins(db),
-			Lockouts: records.NewLockouts(db), Transaction: db,
+			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Pending: fakedb.NewPendingLogins(db),
+			Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		},
 	}
 	var err error
@@ -83,7 +83,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.people, err = people.New(people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
-		Passwords: fx.hasher, Cache: fx.cache, Trail: audit.New(records.NewAuditLog(records.New()), fx.clock, testEntropy{}), Clock: fx.clock, Entropy: testEntropy{},
+		Passwords: fx.hasher, Cache: fx.cache, Trail: audit.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, testEntropy{}), Clock: fx.clock, Entropy: testEntropy{},
 		Root: rootSecret,
 	})
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 type testEntropy struct{}
@@ -25,7 +25,7 @@ func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 type fixture struct {
 	service *devices.Service
 	ports   devices.Ports
-	log     *records.AuditLog
+	log     *fakedb.AuditLog
 	cache   *memory.Sessions
 	clock   *clocktest.Manual
 }
@@ -33,11 +33,11 @@ type fixture struct {
 // newFixture returns a service with two people, each with a session on a device.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db, ctx := records.New(), context.Background()
+	db, ctx := fakedb.New(), context.Background()
 	fx := &fixture{
-		log: records.NewAuditLog(db), clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
+		log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		ports: devices.Ports{
-			Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db), Sessions: records.NewSessions(db), Levels: records.NewSessions(db),
+			Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: fakedb.NewSessions(db), Levels: fakedb.NewSessions(db),
 			Transaction: db,
 		},
 	}
@@ -51,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.service = devices.New(fx.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
-		if err := records.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
+		if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {

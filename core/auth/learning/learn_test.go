@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-func newLearner(t *testing.T) (*learning.Learner, *records.History) {
+func newLearner(t *testing.T) (*learning.Learner, *fakedb.History) {
 	t.Helper()
-	db := records.New()
-	accounts, store := records.NewAccounts(db), records.NewHistory(db)
+	db := fakedb.New()
+	accounts, store := fakedb.NewAccounts(db), fakedb.NewHistory(db)
 	for _, name := range []string{"anna", "bob"} {
 		err := accounts.Create(t.Context(), auth.Account{ID: auth.UserID(name), Email: auth.Email(name + "@example.com"), State: auth.AccountActive})
 		if err != nil {

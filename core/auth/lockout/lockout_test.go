@@ -7,11 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const key auth.LockoutKey = "k"
@@ -23,7 +23,7 @@ func TestWindowSlides(t *testing.T) {
 	t.Parallel()
 	c := clocktest.NewManual(start)
 	p := auth.LockoutPolicy{Threshold: 3, Window: 15 * time.Minute, Duration: time.Minute}
-	guard := lockout.New(p, records.NewLockouts(records.New()), c)
+	guard := lockout.New(p, fakedb.NewLockouts(fakedb.New()), c)
 	for i, step := range []time.Duration{0, 14 * time.Minute, 2 * time.Minute, 2 * time.Minute} {
 		c.Advance(step)
 		if err := guard.Check(t.Context(), key); err != nil {
@@ -45,7 +45,7 @@ func TestTriesUnderWay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
-		store := records.NewLockouts(records.New())
+		store := fakedb.NewLockouts(fakedb.New())
 		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
 		instances := []*lockout.Guard{lockout.New(p, store, clocktest.NewManual(start)), lockout.New(p, store, clocktest.NewManual(start))}
 		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
@@ -86,7 +86,7 @@ func TestTriesUnderWay(t *testing.T) {
 // as one that begins now.
 func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
-	store := records.NewLockouts(records.New())
+	store := fakedb.NewLockouts(fakedb.New())
 	p := auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Minute}
 	ahead, c := lockout.New(p, store, clocktest.NewManual(start.AddDate(1, 0, 0))), clocktest.NewManual(start)
 	guard := lockout.New(p, store, c)

@@ -11,13 +11,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -123,8 +123,8 @@ type fixture struct {
 // newFixture returns a Notifier with couriers for the given channels.
 func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixture {
 	t.Helper()
-	db := records.New()
-	accounts, devices := records.NewAccounts(db), records.NewDevices(db)
+	db := fakedb.New()
+	accounts, devices := fakedb.NewAccounts(db), fakedb.NewDevices(db)
 	for id, state := range map[auth.UserID]auth.AccountState{anna: auth.AccountActive, disabled: auth.AccountDisabled} {
 		err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id + "@example.com"), Phone: phone, State: state})
 		if err != nil {

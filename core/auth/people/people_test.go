@@ -9,13 +9,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 type testEntropy struct{}
@@ -26,7 +26,7 @@ type fixture struct {
 	t       *testing.T
 	service *people.Service
 	ports   people.Ports
-	log     *records.AuditLog
+	log     *fakedb.AuditLog
 	cache   *memory.Sessions
 	clock   *clocktest.Manual
 	hasher  *argon.Hasher
@@ -40,15 +40,15 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
 		t: t, hasher: hasher, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		ports: people.Ports{
-			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), Sessions: records.NewSessions(db),
-			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
+			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), Sessions: fakedb.NewSessions(db),
+			Lockouts: fakedb.NewLockouts(db), Pending: fakedb.NewPendingLogins(db), Transaction: db,
 		},
 	}
-	fx.log, fx.cache = records.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
+	fx.log, fx.cache = fakedb.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
 	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, audit.New(fx.log, fx.clock, testEntropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, testEntropy{}, rootSecret
 	fx.service, err = people.New(fx.ports)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
@@ -16,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const day = 24 * time.Hour
@@ -25,21 +25,21 @@ var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 // fixture holds records of one person with different ages.
 type fixture struct {
 	t       *testing.T
-	db      *records.Database
+	db      *fakedb.Database
 	stores  retention.Ports
-	devices *records.Devices
+	devices *fakedb.Devices
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db := records.New()
-	fx := &fixture{t: t, db: db, devices: records.NewDevices(db)}
+	db := fakedb.New()
+	fx := &fixture{t: t, db: db, devices: fakedb.NewDevices(db)}
 	fx.stores = retention.Ports{
-		Audit: records.NewAuditLog(db), Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db),
-		Challenges: records.NewChallenges(db), Pending: records.NewPendingLogins(db), Lockouts: records.NewLockouts(db), Devices: fx.devices,
-		Counts: records.NewHistory(db),
+		Audit: fakedb.NewAuditLog(db), Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
+		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db), Devices: fx.devices,
+		Counts: fakedb.NewHistory(db),
 	}
-	fx.mustSucceed(records.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
+	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
 	return fx
 }
 
@@ -57,7 +57,7 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	ctx, end := fx.t.Context(), noon.Add(-age)
 	_, _, err := fx.devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end})
 	fx.mustSucceed(err)
-	fx.mustSucceed(records.NewSessions(fx.db).Create(ctx, auth.Session{
+	fx.mustSucceed(fakedb.NewSessions(fx.db).Create(ctx, auth.Session{
 		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day), ExpiresAt: end,
 	}))
 	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: sha256.Sum256([]byte(name)), SessionID: auth.SessionID(name)}))
@@ -121,14 +121,14 @@ func TestForEver(t *testing.T) {
 }
 
 // brokenLog fails.
-type brokenLog struct{ *records.AuditLog }
+type brokenLog struct{ *fakedb.AuditLog }
 
 var errAway = errors.New("away")
 
 func (brokenLog) DeleteBefore(context.Context, time.Time, int) (int, error) { return 0, errAway }
 
 // brokenLockouts fail.
-type brokenLockouts struct{ *records.Lockouts }
+type brokenLockouts struct{ *fakedb.Lockouts }
 
 func (brokenLockouts) DeleteBefore(context.Context, time.Time) (int, error) { return 0, errAway }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -127,14 +127,14 @@ func (a *testSignals) Rate(_ context.Context, address netip.Addr) risk.Reputatio
 type fixture struct {
 	t       *testing.T
 	service *signin.Service
-	db      *records.Database
+	db      *fakedb.Database
 	ports   signin.Ports
 	clock   *clocktest.Manual
 	hasher  *testHasher
 	cache   *testCache
 	signals *testSignals
 	trail   *audit.Trail
-	log     *records.AuditLog
+	log     *fakedb.AuditLog
 	entropy *testEntropy
 }
 
@@ -144,15 +144,15 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	for _, change := range changes {
 		change(&config)
 	}
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
 		t: t, db: db, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
-		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: records.NewAuditLog(db), entropy: &testEntropy{},
+		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: fakedb.NewAuditLog(db), entropy: &testEntropy{},
 		ports: signin.Ports{
-			Accounts: records.NewAccounts(db), Devices: records.NewDevices(db), DeviceTokens: records.NewDeviceTokens(db),
-			Sessions: records.NewSessions(db), RefreshTokens: records.NewRefreshTokens(db), History: records.NewSessions(db),
-			Lockouts: records.NewLockouts(db), Pending: records.NewPendingLogins(db), Transaction: db,
-			Counts: records.NewHistory(db), Deferrals: records.NewHistory(db),
+			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db),
+			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db), History: fakedb.NewSessions(db),
+			Lockouts: fakedb.NewLockouts(db), Pending: fakedb.NewPendingLogins(db), Transaction: db,
+			Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		},
 	}
 	fx.trail = audit.New(fx.log, fx.clock, fx.entropy)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
@@ -16,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var strangeAddress = netip.MustParseAddr("198.51.100.99")
@@ -53,7 +53,7 @@ func (fx *fixture) seedHistory(user auth.UserID) {
 	for days := 40; days > 0; days-- {
 		signInAt(fx.clock.Now().AddDate(0, 0, -days), own)
 	}
-	if err := records.NewHistory(fx.db).Merge(context.Background(), user, history.Counts{Person: own, Everyone: all}); err != nil {
+	if err := fakedb.NewHistory(fx.db).Merge(context.Background(), user, history.Counts{Person: own, Everyone: all}); err != nil {
 		fx.t.Fatal(err)
 	}
 }
@@ -61,7 +61,7 @@ func (fx *fixture) seedHistory(user auth.UserID) {
 // signInsLearnt returns how many sign-ins were learnt from the person and from everybody.
 func (fx *fixture) signInsLearnt(user auth.UserID) (own, all float64) {
 	fx.t.Helper()
-	store, total := records.NewHistory(fx.db), []history.Value{{Feature: history.SignIns}}
+	store, total := fakedb.NewHistory(fx.db), []history.Value{{Feature: history.SignIns}}
 	if _, err := store.Gather(context.Background()); err != nil {
 		fx.t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // brokenDeferrals cannot confirm.
@@ -31,7 +31,7 @@ func TestStepUpIsLearntFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t)
-			store, value := fx.ports.Deferrals.(*records.History), history.Value{Feature: history.Browser, Text: "Firefox|Linux"}
+			store, value := fx.ports.Deferrals.(*fakedb.History), history.Value{Feature: history.Browser, Text: "Firefox|Linux"}
 			err := store.Defer(t.Context(), fx.getSession(), []history.Addition{{Value: value, Person: true, Weight: 1}})
 			if err != nil {
 				t.Fatal(err)

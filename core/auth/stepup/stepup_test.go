@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -20,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -119,7 +119,7 @@ type fixture struct {
 	mail     *testCourier
 	throttle *testThrottle
 	cache    *testCache
-	log      *records.AuditLog
+	log      *fakedb.AuditLog
 }
 
 // plainSigner signs a token as the ID of its session and when it expires.
@@ -131,14 +131,14 @@ func (plainSigner) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessTo
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db, now := records.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
+	db, now := fakedb.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 	fx := &fixture{
 		t: t, clock: clocktest.NewManual(now), mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)}, cache: &testCache{},
-		log: records.NewAuditLog(db),
+		log: fakedb.NewAuditLog(db),
 		ports: stepup.Ports{
-			Accounts: records.NewAccounts(db), Sessions: records.NewSessions(db), Devices: records.NewDevices(db),
-			DeviceTokens: records.NewDeviceTokens(db), Challenges: records.NewChallenges(db), Transaction: db,
-			Deferrals: records.NewHistory(db),
+			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Devices: fakedb.NewDevices(db),
+			DeviceTokens: fakedb.NewDeviceTokens(db), Challenges: fakedb.NewChallenges(db), Transaction: db,
+			Deferrals: fakedb.NewHistory(db),
 		},
 	}
 	entropy := &testEntropy{}

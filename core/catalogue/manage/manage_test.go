@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
@@ -42,10 +42,10 @@ func newRecord(action string, m catalogue.Method) authority.MethodChange {
 }
 
 // newOperator returns an operator of a listing with the given methods.
-func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method) (*manage.Operator, *records.Methods) {
+func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method) (*manage.Operator, *fakedb.Methods) {
 	t.Helper()
-	db := records.New()
-	store := records.NewMethods(db)
+	db := fakedb.New()
+	store := fakedb.NewMethods(db)
 	if err := store.Put(t.Context(), methods, true); err != nil {
 		t.Fatal(err)
 	}

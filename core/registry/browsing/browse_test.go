@@ -10,12 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var (
@@ -25,14 +25,14 @@ var (
 
 // fixture is a registry in memory, its versions published a minute apart.
 type fixture struct {
-	db      *records.Database
-	servers *records.Servers
+	db      *fakedb.Database
+	servers *fakedb.Servers
 	now     time.Time
 }
 
 func newFixture() *fixture {
-	db := records.New()
-	return &fixture{db: db, servers: records.NewServers(db, false), now: epoch}
+	db := fakedb.New()
+	return &fixture{db: db, servers: fakedb.NewServers(db, false), now: epoch}
 }
 
 func (s *fixture) browser() *browsing.Browser { return browsing.New(s.servers, page.NewSealer(key)) }

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -26,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var (
@@ -46,7 +46,7 @@ type fixture struct {
 	config     delegating.Config
 	ports      delegating.ProverPorts
 	policies   *racingPolicies
-	grants     *records.Grants
+	grants     *fakedb.Grants
 	makers     fakeMakers
 	keys       *fakeKeys
 	identities *fakeIdentities
@@ -58,11 +58,11 @@ type fixture struct {
 
 func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
 		config:     delegating.Config{Mode: mode, UnprovenAfter: 72 * time.Hour},
-		policies:   &racingPolicies{Policies: records.NewPolicies(db)},
-		grants:     records.NewGrants(db),
+		policies:   &racingPolicies{Policies: fakedb.NewPolicies(db)},
+		grants:     fakedb.NewGrants(db),
 		makers:     fakeMakers{maker: true, "bea": true},
 		keys:       &fakeKeys{},
 		identities: &fakeIdentities{},
@@ -259,7 +259,7 @@ type eventsKey struct{}
 
 // runner runs transactions whose events count after the commit only.
 type runner struct {
-	db         *records.Database
+	db         *fakedb.Database
 	publishers *fakePublishers
 }
 
@@ -274,7 +274,7 @@ func (r *runner) Atomically(ctx context.Context, do func(context.Context) error)
 
 // racingPolicies calls a function after the first search, as if another call had come in between.
 type racingPolicies struct {
-	*records.Policies
+	*fakedb.Policies
 	between func()
 	updates int
 	err     error // of all searches

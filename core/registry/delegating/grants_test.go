@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
@@ -37,8 +37,8 @@ func grant(t *testing.T) registry.Grant {
 }
 
 func TestEveryChangeIsRecorded(t *testing.T) {
-	db, trail := records.New(), &fakeRecorder{}
-	store := records.NewGrants(db)
+	db, trail := fakedb.New(), &fakeRecorder{}
+	store := fakedb.NewGrants(db)
 	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
 	for range 2 { // the second time there is nothing to change
 		if err := o.Add(t.Context(), grant(t)); err != nil {
@@ -64,8 +64,8 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 
 // TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
 func TestNoChangeWithoutRecord(t *testing.T) {
-	db, trail := records.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
-	store := records.NewGrants(db)
+	db, trail := fakedb.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
+	store := fakedb.NewGrants(db)
 	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
 	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Add = %v", err)

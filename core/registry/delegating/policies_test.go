@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -16,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakePeople is the authority: a token is the name of a person at FULL_TRUST, unless it is "low" or
@@ -78,8 +78,8 @@ type policyFixture struct {
 	service  *delegating.Service
 	operator *delegating.PolicyOperator
 	checker  *delegating.Checker
-	store    *records.Policies
-	grants   *records.Grants
+	store    *fakedb.Policies
+	grants   *fakedb.Grants
 	people   fakePeople
 	recorder *policyRecorder
 	clock    *clocktest.Manual
@@ -87,9 +87,9 @@ type policyFixture struct {
 
 func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &policyFixture{
-		store: records.NewPolicies(db), grants: records.NewGrants(db), people: fakePeople{map[string]bool{}},
+		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakePeople{map[string]bool{}},
 		recorder: &policyRecorder{}, clock: clocktest.NewManual(epoch),
 	}
 	config := delegating.Config{Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")}}}

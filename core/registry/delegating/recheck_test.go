@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -19,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -32,7 +32,7 @@ type recheckFixture struct {
 	runner  *delegating.Rechecker
 	ports   delegating.RecheckPorts
 	config  delegating.RecheckConfig
-	store   *records.Policies
+	store   *fakedb.Policies
 	clock   *clocktest.Manual
 	texts   []string
 	err     error
@@ -47,8 +47,8 @@ type recheckFixture struct {
 
 func newRecheckFixture(t *testing.T) *recheckFixture {
 	t.Helper()
-	db := records.New()
-	fx := &recheckFixture{store: records.NewPolicies(db), clock: clocktest.NewManual(epoch)}
+	db := fakedb.New()
+	fx := &recheckFixture{store: fakedb.NewPolicies(db), clock: clocktest.NewManual(epoch)}
 	fx.config = delegating.RecheckConfig{Mode: publisher.ByPolicies, Interval: interval, UnprovenAfter: unprovenAfter}
 	fx.ports = delegating.RecheckPorts{
 		Transactions: db, Policies: fx.store, Keys: domainkeys.Sources{DNS: fx, HTTP: fx}, Publishers: fx, Clock: fx.clock, Waiter: fx, Reporter: fx,

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -23,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -105,14 +105,14 @@ type fixture struct {
 	*mirroring.Operator
 
 	t         *testing.T
-	db        *records.Database
-	servers   *records.Servers
-	mirrored  *records.MirroredVersions
-	stored    *records.Mirrors
+	db        *fakedb.Database
+	servers   *fakedb.Servers
+	mirrored  *fakedb.MirroredVersions
+	stored    *fakedb.Mirrors
 	reviews   *reviewing.Operator
 	publisher *publishing.Publisher
-	held      *records.Quarantine
-	grants    *records.Grants
+	held      *fakedb.Quarantine
+	grants    *fakedb.Grants
 	clock     *clocktest.Manual
 	upstream  *upstream
 	audit     *auditLog
@@ -146,15 +146,15 @@ func (waiter) Wait(ctx context.Context, _ time.Duration) bool {
 
 func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
-		t: t, db: db, servers: records.NewServers(db, true), mirrored: records.NewMirroredVersions(db), stored: records.NewMirrors(db),
-		held: records.NewQuarantine(db), grants: records.NewGrants(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
+		t: t, db: db, servers: fakedb.NewServers(db, true), mirrored: fakedb.NewMirroredVersions(db), stored: fakedb.NewMirrors(db),
+		held: fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
 	}
 	entropy := &countingEntropy{}
 	recorder := fx.events()
-	eventdatatest.AddWebhook(t, records.NewWebhooks(db))
-	store, rules := records.NewReviews(db), records.NewReviewRules(db)
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(db))
+	store, rules := fakedb.NewReviews(db), fakedb.NewReviewRules(db)
 	fx.Operator = mirroring.NewOperator(mirroring.Config{Review: review, Reserved: fx.reserved()}, mirroring.Ports{
 		Transactions: db, Mirrors: fx.stored, Mirrored: fx.mirrored, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
 		Reviews: store, Approver: reviewing.Approver{Rules: rules, Reader: fx.servers}, Events: recorder, Recorder: fx.audit,
@@ -258,7 +258,7 @@ func (fx *fixture) wantListed(want ...string) {
 // wantEvents checks the events since the last call.
 func (fx *fixture) wantEvents(want ...string) {
 	fx.t.Helper()
-	got := eventdatatest.Take(fx.t, records.NewDeliveries(fx.db))
+	got := eventdatatest.Take(fx.t, fakedb.NewDeliveries(fx.db))
 	for i, body := range got {
 		got[i] = strings.Join(strings.Fields(body)[:2], " ")
 	}
@@ -304,14 +304,14 @@ func (fx *fixture) publishLocal(server, version string) {
 // events returns a recorder of events in memory.
 func (fx *fixture) events() *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: records.NewWebhooks(fx.db), Deliveries: records.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
 	})
 }
 
 // quarantine returns the quarantine of the registry.
 func (fx *fixture) quarantine() *quarantining.Operator {
 	return quarantining.NewOperator(quarantining.OperatorPorts{
-		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrors: records.NewMirrors(fx.db),
+		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrors: fakedb.NewMirrors(fx.db),
 		Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
 	})
 }

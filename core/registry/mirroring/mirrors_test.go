@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 func TestSyncFollowsTheOtherRegistry(t *testing.T) {
@@ -292,7 +292,7 @@ func TestRemove(t *testing.T) {
 		if _, err := hidden.Add(t.Context(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
 			t.Fatal(err)
 		}
-		eventdatatest.Take(t, records.NewDeliveries(fx.db))
+		eventdatatest.Take(t, fakedb.NewDeliveries(fx.db))
 		n, err := fx.Remove(t.Context(), "corp", purge)
 		if n != 2 || err != nil {
 			t.Errorf("Remove = %d, %v", n, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var deliveryEpoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -113,8 +113,8 @@ type deliveryFixture struct {
 	*notifying.Runner
 
 	t          *testing.T
-	webhooks   *records.Webhooks
-	deliveries *records.Deliveries
+	webhooks   *fakedb.Webhooks
+	deliveries *fakedb.Deliveries
 	clock      *clocktest.Manual
 	receiver   *receiver
 	reports    *reports
@@ -123,9 +123,9 @@ type deliveryFixture struct {
 
 func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &deliveryFixture{
-		t: t, webhooks: records.NewWebhooks(db), deliveries: records.NewDeliveries(db), clock: clocktest.NewManual(deliveryEpoch),
+		t: t, webhooks: fakedb.NewWebhooks(db), deliveries: fakedb.NewDeliveries(db), clock: clocktest.NewManual(deliveryEpoch),
 		receiver: &receiver{}, reports: &reports{},
 	}
 	fx.ports = notifying.RunnerPorts{
@@ -290,7 +290,7 @@ func TestEndedContextLeavesTheEvent(t *testing.T) {
 }
 
 // failingStore fails each update.
-type failingStore struct{ *records.Deliveries }
+type failingStore struct{ *fakedb.Deliveries }
 
 func (failingStore) Update(context.Context, event.Delivery, time.Time) error {
 	return fault.New(fault.Unavailable, "the database is away")

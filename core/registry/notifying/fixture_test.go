@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // epoch has more digits than the microseconds that are kept.
@@ -105,8 +105,8 @@ type fixture struct {
 	*notifying.Operator
 
 	t          *testing.T
-	webhooks   *records.Webhooks
-	deliveries *records.Deliveries
+	webhooks   *fakedb.Webhooks
+	deliveries *fakedb.Deliveries
 	clock      *clocktest.Manual
 	encoder    *encoder
 	sealer     *plainSealer
@@ -116,9 +116,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
-		t: t, webhooks: records.NewWebhooks(db), deliveries: records.NewDeliveries(db), clock: clocktest.NewManual(epoch),
+		t: t, webhooks: fakedb.NewWebhooks(db), deliveries: fakedb.NewDeliveries(db), clock: clocktest.NewManual(epoch),
 		encoder: &encoder{}, sealer: &plainSealer{}, sender: &sender{status: 204}, audit: &auditLog{},
 	}
 	entropy := &countingEntropy{}

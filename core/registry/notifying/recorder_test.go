@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 func TestTypeOf(t *testing.T) {
@@ -184,8 +184,8 @@ func TestRecordFails(t *testing.T) {
 // TestRecordedInTheTransaction checks that a transaction that fails leaves no event.
 func TestRecordedInTheTransaction(t *testing.T) {
 	t.Parallel()
-	db := records.New()
-	webhooks, deliveries := records.NewWebhooks(db), records.NewDeliveries(db)
+	db := fakedb.New()
+	webhooks, deliveries := fakedb.NewWebhooks(db), fakedb.NewDeliveries(db)
 	fx := newFixture(t)
 	recorder := notifying.NewRecorder(notifying.RecorderPorts{
 		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &countingEntropy{},

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // callers is an authority whose tokens are the names of people; "low" has no full trust.
@@ -48,7 +48,7 @@ func (c *callers) Record(_ context.Context, a authority.Act) error {
 // TestAuthorize: only a person with the grant and full trust may operate, and a refusal for the grant is
 // recorded with the address.
 func TestAuthorize(t *testing.T) {
-	grants := records.NewGrants(records.New())
+	grants := fakedb.NewGrants(fakedb.New())
 	for _, g := range [][3]string{{"ada", "operate", ""}, {"bea", "publish", "*"}, {"bea", "edit", "*"}, {"bea", "review", "*"}} {
 		grant, err := registry.ParseGrant(registry.Holder(g[0]), g[1], g[2])
 		if err == nil {

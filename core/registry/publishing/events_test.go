@@ -4,18 +4,18 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // wantEvents checks the events since the last call.
 func (w *fixture) wantEvents(t *testing.T, what string, want ...string) {
 	t.Helper()
-	if got := eventdatatest.Take(t, records.NewDeliveries(w.runner.db)); !slices.Equal(got, want) {
+	if got := eventdatatest.Take(t, fakedb.NewDeliveries(w.runner.db)); !slices.Equal(got, want) {
 		t.Errorf("%s: the events are %q, want %q", what, got, want)
 	}
 }
@@ -26,7 +26,7 @@ func (w *fixture) wantEvents(t *testing.T, what string, want ...string) {
 func TestChangesAreEvents(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish, registry.ActionEdit)
-	eventdatatest.AddWebhook(t, records.NewWebhooks(w.runner.db))
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
 	w.runner.twice = true
 	titled := document("1.0.0", `"title":"New"`)
 	at := serverName + "@"
@@ -76,7 +76,7 @@ func TestChangesAreEvents(t *testing.T) {
 func TestReviewedEvents(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{Review: true, PendingMax: 5}, registry.ActionPublish, registry.ActionEdit)
-	eventdatatest.AddWebhook(t, records.NewWebhooks(w.runner.db))
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
 	if err := publishCall(trustedToken, document("1.0.0"))(w); err != nil {
 		t.Fatal(err)
 	}

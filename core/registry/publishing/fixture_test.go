@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -19,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var (
@@ -35,11 +35,11 @@ const (
 // fixture is a publisher and its dependencies in memory.
 type fixture struct {
 	*publishing.Publisher
-	servers   *records.Servers
-	held      *records.Quarantine
-	reviews   *records.Reviews
-	rules     *records.ReviewRules
-	grants    *records.Grants
+	servers   *fakedb.Servers
+	held      *fakedb.Quarantine
+	reviews   *fakedb.Reviews
+	rules     *fakedb.ReviewRules
+	grants    *fakedb.Grants
 	authority *fakeAuthority
 	checker   *checker
 	clock     *clocktest.Manual
@@ -48,13 +48,13 @@ type fixture struct {
 
 func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	w := &fixture{
-		servers:   records.NewServers(db, true),
-		held:      records.NewQuarantine(db),
-		reviews:   records.NewReviews(db),
-		rules:     records.NewReviewRules(db),
-		grants:    records.NewGrants(db),
+		servers:   fakedb.NewServers(db, true),
+		held:      fakedb.NewQuarantine(db),
+		reviews:   fakedb.NewReviews(db),
+		rules:     fakedb.NewReviewRules(db),
+		grants:    fakedb.NewGrants(db),
 		authority: &fakeAuthority{},
 		checker:   &checker{refusals: map[string]error{}},
 		clock:     clocktest.NewManual(epoch),
@@ -74,7 +74,7 @@ func (w *fixture) ports() publishing.Ports {
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
 		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
-			Mirrored: records.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
+			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
 		},
 	}
 }
@@ -82,7 +82,7 @@ func (w *fixture) ports() publishing.Ports {
 // events returns a recorder of events in memory.
 func (w *fixture) events() *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: records.NewWebhooks(w.runner.db), Deliveries: records.NewDeliveries(w.runner.db),
+		Webhooks: fakedb.NewWebhooks(w.runner.db), Deliveries: fakedb.NewDeliveries(w.runner.db),
 		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &countingEntropy{},
 	})
 }
@@ -148,7 +148,7 @@ type pendingActsKey struct{}
 
 // runner runs transactions, may run them twice, and may fail at their end.
 type runner struct {
-	db        *records.Database
+	db        *fakedb.Database
 	twice     bool
 	atEnd     error
 	authority *fakeAuthority

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -14,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const publisherToken = "publisher"
@@ -44,7 +44,7 @@ func (slowChecker) Types() []string { return []string{"npm"} }
 // publisherFixture is a fixture with a publisher and its policies.
 type publisherFixture struct {
 	*fixture
-	policies *records.Policies
+	policies *fakedb.Policies
 	caller   *publisherAuthority
 	during   func() // called by each check of a package
 }
@@ -54,7 +54,7 @@ type publisherFixture struct {
 func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publisher.Action) *publisherFixture {
 	t.Helper()
 	w := newFixture(t, c, registry.ActionPublish, registry.ActionEdit)
-	f := &publisherFixture{fixture: w, policies: records.NewPolicies(w.runner.db), during: func() {}}
+	f := &publisherFixture{fixture: w, policies: fakedb.NewPolicies(w.runner.db), during: func() {}}
 	f.caller = &publisherAuthority{w.authority, authority.Publisher{Method: publisher.DNS, Subject: "example.com"}}
 	pattern, err := registry.ParsePattern("com.example/*")
 	if err != nil {

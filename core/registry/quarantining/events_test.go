@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // TestQuarantineIsAnEvent checks that each entry and each release is an event, by a person and by an
@@ -16,10 +16,10 @@ import (
 func TestQuarantineIsAnEvent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	eventdatatest.AddWebhook(t, records.NewWebhooks(f.db))
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(f.db))
 	wantEvents := func(what string, err error, want ...string) {
 		t.Helper()
-		if got := eventdatatest.Take(t, records.NewDeliveries(f.db)); !slices.Equal(got, want) || (err == nil) != (len(want) > 0) {
+		if got := eventdatatest.Take(t, fakedb.NewDeliveries(f.db)); !slices.Equal(got, want) || (err == nil) != (len(want) > 0) {
 			t.Errorf("%s: the events are %q with the error %v, want %q", what, got, err, want)
 		}
 	}

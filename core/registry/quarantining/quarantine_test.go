@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
@@ -88,10 +88,10 @@ func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Cha
 type fixture struct {
 	service  *quarantining.Service
 	operator *quarantining.Operator
-	db       *records.Database
-	servers  *records.Servers
-	store    *records.Quarantine
-	grants   *records.Grants
+	db       *fakedb.Database
+	servers  *fakedb.Servers
+	store    *fakedb.Quarantine
+	grants   *fakedb.Grants
 	people   *fakePeople
 	recorder *fakeRecorder
 }
@@ -100,15 +100,15 @@ type fixture struct {
 // both, bea only the second, and may publish everything.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	f := &fixture{
-		db: db, servers: records.NewServers(db, true), store: records.NewQuarantine(db), grants: records.NewGrants(db),
+		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db),
 		people: &fakePeople{}, recorder: &fakeRecorder{},
 	}
 	f.operator = quarantining.NewOperator(quarantining.OperatorPorts{
-		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: records.NewMirrors(db), Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
+		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
-			Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},
 		}),
 	})

@@ -4,16 +4,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // wantEvents checks the events since the last call.
 func (fx *fixture) wantEvents(t *testing.T, what string, want ...string) {
 	t.Helper()
-	if got := eventdatatest.Take(t, records.NewDeliveries(fx.db)); !slices.Equal(got, want) {
+	if got := eventdatatest.Take(t, fakedb.NewDeliveries(fx.db)); !slices.Equal(got, want) {
 		t.Errorf("%s: the events are %q, want %q", what, got, want)
 	}
 }
@@ -23,7 +23,7 @@ func (fx *fixture) wantEvents(t *testing.T, what string, want ...string) {
 func TestDecisionsAreEvents(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	eventdatatest.AddWebhook(t, records.NewWebhooks(fx.db))
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(fx.db))
 	at := serverName + "@1.0.0 "
 	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	fx.wantEvents(t, "a document that waits")

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -20,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -33,12 +33,12 @@ type fixture struct {
 	publisher *publishing.Publisher
 	operator  *reviewing.Operator
 	service   *reviewing.Service
-	db        *records.Database
-	servers   *records.Servers
-	store     *records.Reviews
-	held      *records.Quarantine
-	notices   *records.ReviewNotices
-	grants    *records.Grants
+	db        *fakedb.Database
+	servers   *fakedb.Servers
+	store     *fakedb.Reviews
+	held      *fakedb.Quarantine
+	notices   *fakedb.ReviewNotices
+	grants    *fakedb.Grants
 	clock     *clocktest.Manual
 	people    *people
 	events    *notifying.Recorder
@@ -46,9 +46,9 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	db := records.New()
+	db := fakedb.New()
 	fx := &fixture{
-		db: db, servers: records.NewServers(db, true), store: records.NewReviews(db), held: records.NewQuarantine(db), notices: records.NewReviewNotices(db), grants: records.NewGrants(db),
+		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db), notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{pattern: newPattern(t, "com.example/*")},
 	}
 	for _, g := range []registry.Grant{
@@ -63,7 +63,7 @@ func newFixture(t testing.TB) *fixture {
 			t.Fatal(err)
 		}
 	}
-	stored := records.NewPolicies(db)
+	stored := fakedb.NewPolicies(db)
 	if err := stored.Add(t.Context(), publisher.Policy{
 		ID: "policy", Method: publisher.DNS, Pattern: fx.people.pattern, Actions: []publisher.Action{publisher.Publish}, CreatedBy: "bea",
 	}); err != nil {
@@ -73,18 +73,18 @@ func newFixture(t testing.TB) *fixture {
 		delegating.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
 	entropy := &countingEntropy{}
 	fx.events = notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
 	})
 	ender := reviewing.MirrorEnder{
-		Mirrored: records.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
+		Mirrored: fakedb.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
 		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
-		Rules: records.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
+		Rules: fakedb.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
 	})
 	fx.operator = reviewing.NewOperator(reviewing.OperatorPorts{
-		Transactions: db, Reviews: fx.store, Rules: records.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Mirrors: records.NewMirrors(db), Mirrored: records.NewMirroredVersions(db), Ender: ender,
+		Transactions: db, Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
+		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
 	})
 	fx.service = reviewing.New(reviewing.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // inGroup is the number of servers that one transaction of an import stores.
@@ -86,7 +86,7 @@ func newPickyFixture(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixtureWith(func(w registrystore.ServerWriter) registrystore.ServerWriter { return pickyWriter{w} })
 	w.runImport(t, false, recordedEntry(1, document("com.example/here", "1.0.0", remote("https://here.example/mcp"))))
-	eventdatatest.AddWebhook(t, records.NewWebhooks(w.runner.db))
+	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
 	return w
 }
 
@@ -117,7 +117,7 @@ func TestFaultInTheMiddleOfAGroup(t *testing.T) {
 	}
 	stored := together.exportAll(t)
 	requireEqual(t, stored, alone.exportAll(t))
-	events := eventdatatest.Take(t, records.NewDeliveries(together.runner.db))
+	events := eventdatatest.Take(t, fakedb.NewDeliveries(together.runner.db))
 	if len(events) != len(stored)-1 {
 		t.Errorf("%d events of %d new versions", len(events), len(stored)-1)
 	}
@@ -149,7 +149,7 @@ func TestInterruptedGroups(t *testing.T) {
 		if !slices.EqualFunc(w.exportAll(t), whole.exportAll(t), equalRecords) {
 			t.Fatalf("interrupted at transaction %d: the registry differs", at)
 		}
-		if events := eventdatatest.Take(t, records.NewDeliveries(w.runner.db)); len(events) != want.Taken {
+		if events := eventdatatest.Take(t, fakedb.NewDeliveries(w.runner.db)); len(events) != want.Taken {
 			t.Fatalf("interrupted at transaction %d: %d events of %d versions", at, len(events), want.Taken)
 		}
 	}

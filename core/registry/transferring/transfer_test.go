@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var (
@@ -31,8 +31,8 @@ var (
 // fixture is a mover of an empty registry in memory.
 type fixture struct {
 	*transferring.Mover
-	servers    *records.Servers
-	quarantine *records.Quarantine
+	servers    *fakedb.Servers
+	quarantine *fakedb.Quarantine
 	runner     *runner
 	trail      *fakeRecorder
 }
@@ -57,9 +57,9 @@ func newFixture() *fixture {
 
 // newFixtureWith returns a fixture whose mover writes with what wrap returns.
 func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWriter) *fixture {
-	db := records.New()
-	w := &fixture{servers: records.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
-	w.quarantine = records.NewQuarantine(db)
+	db := fakedb.New()
+	w := &fixture{servers: fakedb.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
+	w.quarantine = fakedb.NewQuarantine(db)
 	w.Mover = transferring.New(transferring.Ports{
 		Transactions: w.runner, Writer: wrap(w.servers), Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
 		Events: newEvents(db),
@@ -70,7 +70,7 @@ func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWr
 // runner counts transactions, runs each one twice when the database asks for it, and fails from one
 // of them on.
 type runner struct {
-	db     *records.Database
+	db     *fakedb.Database
 	n      int
 	twice  bool
 	failAt int
@@ -392,9 +392,9 @@ func TestImportLeavesQuarantine(t *testing.T) {
 }
 
 // newEvents returns a recorder of events in memory.
-func newEvents(db *records.Database) *notifying.Recorder {
+func newEvents(db *fakedb.Database) *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: records.NewWebhooks(db), Deliveries: records.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 		Clock: clocktest.NewManual(now), Entropy: fixedEntropy{},
 	})
 }
@@ -498,7 +498,7 @@ func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
 func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	t.Helper()
 	_, err := quarantining.NewOperator(quarantining.OperatorPorts{
-		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: records.NewMirrors(w.runner.db),
+		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: fakedb.NewMirrors(w.runner.db),
 		Recorder: w.trail, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
 	}).Add(t.Context(), quarantining.Target{ServerName: server, Version: version}, reason)
 	if err != nil {

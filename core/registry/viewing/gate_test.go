@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakeChanges are changes that a test makes.
@@ -57,15 +57,15 @@ func (e *countingEntropy) Fill(p []byte) {
 type fixture struct {
 	gate     *viewing.Gate
 	operator *viewing.Operator
-	store    *records.Views
+	store    *fakedb.Views
 	changes  *fakeChanges
 	recorder *fakeRecorder
 	clock    *clocktest.Manual
 }
 
 func newFixture() *fixture {
-	db := records.New()
-	fx := &fixture{store: records.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{}, clock: clocktest.NewManual(epoch)}
+	db := fakedb.New()
+	fx := &fixture{store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{}, clock: clocktest.NewManual(epoch)}
 	fx.gate = viewing.NewGate(viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
 	fx.operator = viewing.NewOperator(viewing.OperatorPorts{Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{}})
 	return fx

@@ -10,21 +10,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var epoch = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 // drawRegistry stores servers with versions of all statuses, and returns all releases.
-func drawRegistry(t *testing.T, rt *rapid.T) (*records.Servers, []registry.Release) {
+func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Release) {
 	t.Helper()
-	db := records.New()
-	servers := records.NewServers(db, false)
+	db := fakedb.New()
+	servers := fakedb.NewServers(db, false)
 	now := epoch
 	var all []registry.Release
 	for _, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`com\.[ab]/[ab]`), 1, 4, rapid.ID[string]).Draw(rt, "servers") {

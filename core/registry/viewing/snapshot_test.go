@@ -6,20 +6,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/memory/records"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // restlessStore is a store with a server of three versions, which changes after every read that is
 // not in a snapshot: the greatest version is deprecated, and then active again.
 type restlessStore struct {
-	*records.Servers
+	*fakedb.Servers
 
 	t  *testing.T
-	db *records.Database
+	db *fakedb.Database
 	at time.Time
 }
 
@@ -28,8 +28,8 @@ type still struct{}
 
 func newRestlessStore(t *testing.T) *restlessStore {
 	t.Helper()
-	db := records.New()
-	s := &restlessStore{Servers: records.NewServers(db, false), t: t, db: db, at: epoch}
+	db := fakedb.New()
+	s := &restlessStore{Servers: fakedb.NewServers(db, false), t: t, db: db, at: epoch}
 	s.change(func(l *registry.Lineage) error {
 		for _, text := range []string{"1.0.0", "2.0.0", "3.0.0"} {
 			version, err := registry.ParseVersion(text)

@@ -1,4 +1,4 @@
-package records
+package fakedb
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
-// Package records keeps all records in the memory of the process: accounts, sessions, devices,
+// Package fakedb keeps all records in the memory of the process: accounts, sessions, devices,
 // challenges, audit events, lockouts, keys, servers, quarantine, grants, policies of publishers and
 // methods. It replaces the database in tests of use cases and passes the same contract suites. It
 // is not suitable for a service, because everything is lost when the process ends, and every change
 // copies the tables.
-package records
+package fakedb
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package records
+package fakedb
 
 import "github.com/tollgate-dev/tollgate/core/catalogue"
 
