@@ -61,11 +61,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -214,88 +212,50 @@ var mirrorsSet = wire.NewSet(
 // methodsSet provides the methods listing.
 var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)))
 
-// consoleSet provides the pages of the console.
+// consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(consolePorts), "*"), settings.CookiesConfig, cookies.New, browsing.NewOwn,
-	operate.New, people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
+	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"), wire.Struct(new(account.Ports), "*"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"), wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
+	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits, newPluginStates, newDependencyStates,
+	settings.CookiesConfig, cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, operate.New,
+	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"),
-	wire.Struct(new(readiness)), wire.Struct(new(cookies.Ports), "*"),
+	wire.Struct(new(readiness)),
 )
-
-// consolePorts are the use cases that the pages call.
-type consolePorts struct {
-	Servers     *browsing.Browser
-	Cookies     *cookies.Service
-	Accounts    authstore.Accounts
-	SignIn      *prometheus.SignIn
-	StepUp      *stepup.Service
-	Trail       *audit.Trail
-	Devices     *devices.Service
-	Credentials *credentials.Service
-	Writer      *prometheus.Publisher
-	Reviews     *reviewing.Service
-	Own         *browsing.Own
-	Refusals    *audit.Refusals
-	Grants      registrystore.Grants
-	Quarantine  *quarantining.Service
-	Operate     *operate.Authorizer
-	People      *people.Service
-	Sessions    *devices.Operator
-	Changes     *delegating.GrantOperator
-	Policies    *delegating.PolicyOperator
-	Views       *viewing.Operator
-	Mirrors     *mirroring.Operator
-	Webhooks    *notifying.Operator
-	Plugins     *pluginhost.Host
-	Readiness   *readiness
-	Rules       *reload.Rules
-	Decider     *decide.Decider
-}
 
 // readiness returns the states of the dependencies. The listener of the API sets health.
 type readiness struct{ health *rest.Health }
 
-func (r *readiness) states(ctx context.Context) (status string, states map[string]string) {
-	return r.health.States(ctx)
+func newDependencyStates(r *readiness) operating.DependencyStates {
+	return func(ctx context.Context) (status string, states map[string]string) { return r.health.States(ctx) }
 }
 
-func newConsole(parts settings.Parts, p consolePorts) *console.Console {
-	ports := console.Ports{Servers: p.Servers}
-	if parts.Auth {
-		ports.Auth = &console.AuthPorts{
-			Site:       site.Ports{Cookies: p.Cookies, Accounts: p.Accounts, Grants: p.Grants, Refusals: p.Refusals},
-			SignIn:     consolesignin.Ports{SignIn: p.SignIn, StepUp: p.StepUp, Trail: p.Trail},
-			Account:    account.Ports{SignIn: p.SignIn, Devices: p.Devices, Credentials: p.Credentials, Trail: p.Trail},
-			Publishing: consolepublishing.Ports{Writer: p.Writer, Reviews: p.Reviews, Reader: p.Servers, Own: p.Own},
-			Reviewing:  consolereviewing.Ports{Reviews: p.Reviews, Quarantine: p.Quarantine},
-			Operating:  p.operating(parts),
+func newConsole(
+	parts settings.Parts, servers *browsing.Browser, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
+) *console.Console {
+	if !parts.Auth {
+		return console.New(console.Ports{Servers: servers})
+	}
+	p.SignIn.SignIn, p.Publishing.Writer = s, w
+	return console.New(console.Ports{Servers: servers, Auth: &p})
+}
+
+func newConsoleLimits(parts settings.Parts, r *reload.Rules, d *decide.Decider) *operating.Limits {
+	if !parts.RateLimit {
+		return nil
+	}
+	return &operating.Limits{Rules: r, Decisions: d}
+}
+
+func newPluginStates(h *pluginhost.Host) operating.PluginStates {
+	return func() (all []operating.Plugin) {
+		for _, s := range h.Status() {
+			all = append(all, operating.Plugin{
+				Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError, Restarts: s.Restarts,
+			})
 		}
+		return all
 	}
-	return console.New(ports)
-}
-
-// operating returns what the pages of operators call.
-func (p consolePorts) operating(parts settings.Parts) operating.Ports {
-	ports := operating.Ports{
-		Authorizer: p.Operate, People: p.People, Sessions: p.Sessions, Grants: p.Grants, GrantChanges: p.Changes,
-		Policies: p.Policies, Views: p.Views, Mirrors: p.Mirrors, Webhooks: p.Webhooks, Trail: p.Trail,
-		Plugins: p.plugins, Dependencies: p.Readiness.states,
-	}
-	if parts.RateLimit {
-		ports.Limits = &operating.Limits{Rules: p.Rules, Decisions: p.Decider}
-	}
-	return ports
-}
-
-// plugins returns the state of each plugin.
-func (p consolePorts) plugins() []operating.Plugin {
-	var all []operating.Plugin
-	for _, s := range p.Plugins.Status() {
-		all = append(all, operating.Plugin{
-			Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError, Restarts: s.Restarts,
-		})
-	}
-	return all
 }
 
 // retentionSet provides the removal of old records.

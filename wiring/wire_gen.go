@@ -27,6 +27,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
+	publishing2 "github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
+	reviewing2 "github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
+	signin2 "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -854,7 +861,32 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
+	sitePorts := site.Ports{
+		Cookies:  cookiesService,
+		Accounts: accounts,
+		Grants:   grants,
+		Refusals: refusals,
+	}
+	ports2 := signin2.Ports{
+		StepUp: stepupService,
+		Trail:  trail,
+	}
+	accountPorts := account.Ports{
+		SignIn:      signinService,
+		Devices:     devicesService,
+		Credentials: credentialsService,
+		Trail:       trail,
+	}
 	own := browsing.NewOwn(servers, sealer, grants)
+	ports3 := publishing2.Ports{
+		Reviews: reviewingService,
+		Reader:  browser,
+		Own:     own,
+	}
+	reviewingPorts := reviewing2.Ports{
+		Reviews:    reviewingService,
+		Quarantine: quarantiningService,
+	}
 	authorizer := operate.New(grants, authority)
 	peoplePorts := people.Ports{
 		Accounts:    accounts,
@@ -915,36 +947,34 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
+	operatingLimits := newConsoleLimits(parts, reloadRules, decider)
+	pluginStates := newPluginStates(host)
 	wiringReadiness := &readiness{}
-	wiringConsolePorts := consolePorts{
-		Servers:     browser,
-		Cookies:     cookiesService,
-		Accounts:    accounts,
-		SignIn:      signIn,
-		StepUp:      stepupService,
-		Trail:       trail,
-		Devices:     devicesService,
-		Credentials: credentialsService,
-		Writer:      prometheusPublisher,
-		Reviews:     reviewingService,
-		Own:         own,
-		Refusals:    refusals,
-		Grants:      grants,
-		Quarantine:  quarantiningService,
-		Operate:     authorizer,
-		People:      peopleService,
-		Sessions:    devicesOperator,
-		Changes:     grantOperator,
-		Policies:    policyOperator,
-		Views:       viewingOperator,
-		Mirrors:     mirroringOperator,
-		Webhooks:    notifyingOperator,
-		Plugins:     host,
-		Readiness:   wiringReadiness,
-		Rules:       reloadRules,
-		Decider:     decider,
+	dependencyStates := newDependencyStates(wiringReadiness)
+	operatingPorts := operating.Ports{
+		Authorizer:   authorizer,
+		People:       peopleService,
+		Sessions:     devicesOperator,
+		Grants:       grants,
+		GrantChanges: grantOperator,
+		Policies:     policyOperator,
+		Views:        viewingOperator,
+		Mirrors:      mirroringOperator,
+		Webhooks:     notifyingOperator,
+		Trail:        trail,
+		Limits:       operatingLimits,
+		Plugins:      pluginStates,
+		Dependencies: dependencyStates,
 	}
-	console := newConsole(parts, wiringConsolePorts)
+	authPorts := console.AuthPorts{
+		Site:       sitePorts,
+		SignIn:     ports2,
+		Account:    accountPorts,
+		Publishing: ports3,
+		Reviewing:  reviewingPorts,
+		Operating:  operatingPorts,
+	}
+	consoleConsole := newConsole(parts, browser, authPorts, signIn, prometheusPublisher)
 	settingsConsole := s.Console
 	methodsapiConfig := s.Methods
 	methods := methodrecords.NewMethods(db)
@@ -991,7 +1021,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Docs:       docs,
 		Registry:   registryapiAPI,
 		Auth:       authapiAPI,
-		Console:    console,
+		Console:    consoleConsole,
 		Pages:      settingsConsole,
 		Readiness:  wiringReadiness,
 		Methods:    methodsapiAPI,

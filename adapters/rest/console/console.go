@@ -19,13 +19,14 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // Ports are the use cases that the pages call. Auth is nil if the part for authentication does not run:
 // then there is the catalogue alone.
 type Ports struct {
-	Servers catalogue.Reader
+	Servers *browsing.Browser
 	Auth    *AuthPorts
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -42,42 +43,12 @@ const (
 	logPath           = Path + "/log"
 )
 
-// SignIn ends sessions. *signin.Service implements it and documents the errors.
-type SignIn interface {
-	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error
-}
-
-// Devices are the devices and sessions of a person. *devices.Service implements it and documents the
-// errors.
-type Devices interface {
-	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Device, int, error)
-	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) ([]auth.Session, int, error)
-	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
-	Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error)
-	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (int, error)
-}
-
-// Credentials are the password and the second factor of a person. *credentials.Service implements it
-// and documents the errors.
-type Credentials interface {
-	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
-	Enrol(ctx context.Context, caller auth.Session, present auth.Password) (credentials.Enrolment, error)
-	Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error)
-	Disable(ctx context.Context, caller auth.Session, code auth.OTP) error
-}
-
-// Trail has what was recorded of a person. *audit.Trail implements it.
-type Trail interface {
-	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
-	SearchOwn(ctx context.Context, caller auth.Session, q audit.Query) (audit.Page, error)
-}
-
 // Ports are the use cases that the pages call.
 type Ports struct {
-	SignIn      SignIn
-	Devices     Devices
-	Credentials Credentials
-	Trail       Trail
+	SignIn      *signin.Service
+	Devices     *devices.Service
+	Credentials *credentials.Service
+	Trail       *audit.Trail
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.

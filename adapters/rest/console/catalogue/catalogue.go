@@ -4,7 +4,6 @@ package catalogue
 
 import (
 	"cmp"
-	"context"
 	"embed"
 	"encoding/json"
 	"net/url"
@@ -30,28 +29,16 @@ var (
 // ServersPath is the path below which the pages of servers are.
 const ServersPath = site.Root + "servers/"
 
-// Reader reads the registry. *browse.Browser implements it and documents the errors.
-type Reader interface {
-	List(ctx context.Context, q browsing.Query) (browsing.Page, error)
-	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
-	Editions(ctx context.Context, serverName string) ([]registry.Edition, error)
-}
-
-// Reviews are the documents that wait for review. *reviews.Service implements it and documents the errors.
-type Reviews interface {
-	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
-}
-
 // Pages are the pages of the catalogue. It is safe for concurrent use.
 type Pages struct {
 	site   *site.Site
-	reader Reader
+	reader *browsing.Browser
 	// reviews is nil without the part for authentication.
-	reviews Reviews
+	reviews *reviewing.Service
 }
 
 // New returns the pages.
-func New(s *site.Site, r Reader, w Reviews) *Pages { return &Pages{s, r, w} }
+func New(s *site.Site, r *browsing.Browser, w *reviewing.Service) *Pages { return &Pages{s, r, w} }
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {

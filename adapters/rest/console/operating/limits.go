@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
@@ -20,16 +20,10 @@ const limitsPath = Path + "/limits"
 
 var limitsPage = site.ParsePage(templates, "templates/limits.html")
 
-// Decisions are the rate limit decisions of this process. *decide.Decider implements it.
-type Decisions interface {
-	Explain(r *ratelimit.Request) ([]explain.Result, error)
-	HotKeys() []decide.RuleKeys
-}
-
 // Limits are the rate limits of this process.
 type Limits struct {
-	Rules     decide.Rules
-	Decisions Decisions
+	Rules     *reload.Rules
+	Decisions *decide.Decider
 }
 
 // The bounds of the page.
@@ -187,7 +181,7 @@ func (l *limitsView) fillKeys(all []decide.RuleKeys) {
 }
 
 // explain adds which rules decide about the descriptors that the person asks about, if any.
-func (l *limitsView) explain(d Decisions) site.Problems {
+func (l *limitsView) explain(d *decide.Decider) site.Problems {
 	if strings.TrimSpace(l.Descriptors) == "" {
 		return nil
 	}

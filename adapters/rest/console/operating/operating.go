@@ -12,14 +12,15 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/operate"
-	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 //go:embed templates
@@ -28,88 +29,28 @@ var templates embed.FS
 // Path is the path of the first page.
 const Path = site.Root + "operator"
 
-// Authorizer decides who may operate. *operate.Authorizer implements it.
-type Authorizer interface {
-	Authorize(ctx context.Context, r operate.Request) (registry.Holder, error)
-}
-
-// People are the accounts. *people.Service implements it and documents the errors.
-type People interface {
-	List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error)
-	ByEmail(ctx context.Context, email auth.Email) (auth.Account, error)
-	Lock(ctx context.Context, email auth.Email) error
-	Unlock(ctx context.Context, email auth.Email) error
-	Disable(ctx context.Context, email auth.Email) error
-	Enable(ctx context.Context, email auth.Email) error
-}
-
-// Sessions are the sessions and devices of all people. *devices.Operator implements it.
-type Sessions interface {
-	ListDevices(ctx context.Context, of auth.UserID) ([]auth.Device, error)
-	ListSessions(ctx context.Context, of auth.UserID) ([]auth.Session, error)
-	EndAllSessions(ctx context.Context, of auth.UserID) (int, error)
-}
-
-// Grants are what people may do. A store of grants implements it.
-type Grants interface {
-	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
-	List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error)
-}
-
-// GrantChanges changes grants. *grants.Operator implements it.
-type GrantChanges interface {
-	Add(ctx context.Context, g registry.Grant) error
-	Remove(ctx context.Context, g registry.Grant) error
-}
-
-// Policies are the policies of publishers. *policies.Operator implements it.
-type Policies interface {
-	List(ctx context.Context) ([]delegating.Policy, error)
-	Remove(ctx context.Context, id publisher.PolicyID) error
-}
-
-// Views are parts of the registry. *views.Operator implements it.
-type Views interface {
-	Add(ctx context.Context, d view.Draft) (view.View, error)
-	List(ctx context.Context) ([]view.View, error)
-	Remove(ctx context.Context, name view.Name) error
-}
-
-// Mirrors are other registries whose servers are taken over. *mirrors.Operator implements it.
-type Mirrors interface {
-	List(ctx context.Context) ([]mirror.Mirror, error)
-}
-
-// Webhooks are receivers of events. *events.Operator implements it.
-type Webhooks interface {
-	List(ctx context.Context) ([]notifying.Listed, error)
-	Redeliver(ctx context.Context, id event.WebhookID, of event.ID) (int, error)
-	Remove(ctx context.Context, id event.WebhookID) error
-}
-
-// Trail is the audit log of all people. *audit.Trail implements it.
-type Trail interface {
-	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
-}
-
 // Ports are the use cases that the pages call.
 type Ports struct {
-	Authorizer   Authorizer
-	People       People
-	Sessions     Sessions
-	Grants       Grants
-	GrantChanges GrantChanges
-	Policies     Policies
-	Views        Views
-	Mirrors      Mirrors
-	Webhooks     Webhooks
-	Trail        Trail
+	Authorizer   *operate.Authorizer
+	People       *people.Service
+	Sessions     *devices.Operator
+	Grants       registrystore.Grants
+	GrantChanges *delegating.GrantOperator
+	Policies     *delegating.PolicyOperator
+	Views        *viewing.Operator
+	Mirrors      *mirroring.Operator
+	Webhooks     *notifying.Operator
+	Trail        *audit.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
-	// Plugins returns the state of each plugin.
-	Plugins func() []Plugin
-	// Dependencies returns the state of each dependency, as /ready does.
-	Dependencies func(ctx context.Context) (status string, states map[string]string)
+	Plugins      PluginStates
+	Dependencies DependencyStates
 }
+
+// PluginStates returns the state of each plugin.
+type PluginStates func() []Plugin
+
+// DependencyStates returns the state of each dependency, as /ready does.
+type DependencyStates func(ctx context.Context) (status string, states map[string]string)
 
 // Plugin is the state of a plugin.
 type Plugin struct {

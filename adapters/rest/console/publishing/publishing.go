@@ -37,7 +37,7 @@ const (
 	statusPath = managePath + "/status"
 )
 
-// Writer changes the registry. *publish.Publisher implements it and documents the errors.
+// Writer changes the registry. *publishing.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
 	Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error)
@@ -45,27 +45,12 @@ type Writer interface {
 	SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error)
 }
 
-// Reviews has the documents that wait for review. *reviews.Service implements it.
-type Reviews interface {
-	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
-}
-
-// Reader reads the registry. *browse.Browser implements it.
-type Reader interface {
-	Editions(ctx context.Context, serverName string) ([]registry.Edition, error)
-}
-
-// Own finds the servers that a person may change. *browse.Own implements it.
-type Own interface {
-	List(ctx context.Context, person registry.Holder, cursor string) (browsing.Page, error)
-}
-
 // Ports are the use cases that the pages call.
 type Ports struct {
 	Writer  Writer
-	Reviews Reviews
-	Reader  Reader
-	Own     Own
+	Reviews *reviewing.Service
+	Reader  *browsing.Browser
+	Own     *browsing.Own
 }
 
 // Pages are the pages of publishing. It is safe for concurrent use.

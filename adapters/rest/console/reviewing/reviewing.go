@@ -5,7 +5,6 @@ package reviewing
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -42,26 +41,10 @@ const (
 	releasePath = QuarantinePath + "/release"
 )
 
-// Reviews are the documents that reviewers decide about. *reviews.Service implements it and documents
-// the errors.
-type Reviews interface {
-	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
-	Get(ctx context.Context, r reviewing.Request, id review.ID) (review.Shown, error)
-	Approve(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
-	Reject(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
-}
-
-// Quarantine is what an organisation hides. *quarantine.Service implements it and documents the errors.
-type Quarantine interface {
-	Add(ctx context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error)
-	Release(ctx context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error
-	List(ctx context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error)
-}
-
 // Ports are the use cases that the pages call.
 type Ports struct {
-	Reviews    Reviews
-	Quarantine Quarantine
+	Reviews    *reviewing.Service
+	Quarantine *quarantining.Service
 }
 
 // Pages are the pages of reviewers. It is safe for concurrent use.

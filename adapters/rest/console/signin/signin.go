@@ -41,24 +41,11 @@ type SignIn interface {
 	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
 }
 
-// StepUp raises the trust of a session. *stepup.Service implements it and documents the errors.
-type StepUp interface {
-	Routes(ctx context.Context, user auth.UserID) ([]stepup.Route, error)
-	Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (stepup.Pending, error)
-	Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error)
-	Resend(ctx context.Context, id auth.ChallengeID) (stepup.Pending, error)
-}
-
-// Trail has what was recorded of a person. *audit.Trail implements it.
-type Trail interface {
-	Search(ctx context.Context, user auth.UserID, q audit.Query) (audit.Page, error)
-}
-
 // Ports are the use cases that the pages call.
 type Ports struct {
 	SignIn SignIn
-	StepUp StepUp
-	Trail  Trail
+	StepUp *stepup.Service
+	Trail  *audit.Trail
 }
 
 // Pages are the pages of signing in. It is safe for concurrent use.

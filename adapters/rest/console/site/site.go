@@ -4,7 +4,6 @@
 package site
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,10 +14,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Root is the path below which all pages are.
@@ -32,36 +34,12 @@ const (
 	Home = Root
 )
 
-// Cookies are the sessions of browsers. *cookies.Service implements it and documents the errors.
-type Cookies interface {
-	Issue(ctx context.Context, of cookies.Begun) (auth.CookieSecret, error)
-	Check(ctx context.Context, secret auth.CookieSecret) (auth.Session, error)
-	Rotate(ctx context.Context, secret auth.CookieSecret) (auth.CookieSecret, error)
-	Token(ctx context.Context, session auth.Session) (string, error)
-}
-
-// Accounts are the people who sign in.
-type Accounts interface {
-	Get(ctx context.Context, id auth.UserID) (auth.Account, error)
-}
-
-// Grants are what people may do. A store of grants implements it.
-type Grants interface {
-	Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error)
-}
-
-// Refusals records acts that were refused because of the trust level of a session, and returns the
-// cause. *audit.Refusals implements it.
-type Refusals interface {
-	LowTrust(ctx context.Context, caller auth.Session, operation string, cause error) error
-}
-
 // Ports are the dependencies of a Site. All are nil if nobody can sign in.
 type Ports struct {
-	Cookies  Cookies
-	Accounts Accounts
-	Grants   Grants
-	Refusals Refusals
+	Cookies  *cookies.Service
+	Accounts authstore.Accounts
+	Grants   registrystore.Grants
+	Refusals *audit.Refusals
 }
 
 // Link is an entry of the navigation.
