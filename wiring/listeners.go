@@ -22,11 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -70,10 +67,10 @@ type rateLimitParts struct {
 type apiParts struct {
 	Config     rest.Config
 	Bodies     *requestbody.Budget
-	Publishers *publisherapi.API
-	Curation   *curationapi.API
+	Publishers *registryapi.Publishers
+	Curation   *registryapi.Quarantine
 	Recheck    *delegating.Rechecker
-	Reviews    *reviewapi.API
+	Reviews    *registryapi.Reviews
 	Reminder   *reviewing.Reminder
 	Deliveries *notifying.Runner
 	Mirrors    *mirroring.Runner

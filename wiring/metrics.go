@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -35,7 +35,7 @@ var countedSet = wire.NewSet(
 	countTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
 	countAuditEvents, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
 	measureHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
-	countPublications, countProofs, wire.Bind(new(publisherapi.Prover), new(*prometheus.Prover)),
+	countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.

@@ -28,13 +28,9 @@ import (
 	consolereviewing "github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -154,7 +150,7 @@ var registrySet = wire.NewSet(
 
 // publisherSet provides the use cases of publishers and their API.
 var publisherSet = wire.NewSet(
-	publisherapi.New, wire.Bind(new(publisherapi.Policies), new(*delegating.Service)),
+	registryapi.NewPublishers, wire.Bind(new(registryapi.Policies), new(*delegating.Service)),
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver,
 	delegating.New, wire.Struct(new(delegating.PersonPorts), "*"), policySet,
 	settings.RecheckConfig, delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
@@ -165,7 +161,7 @@ var publisherSet = wire.NewSet(
 
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
-	reviewapi.New, wire.Bind(new(reviewapi.Reviews), new(*reviewing.Service)),
+	registryapi.NewReviews, wire.Bind(new(registryapi.Reviewer), new(*reviewing.Service)),
 	reviewing.New, wire.Struct(new(reviewing.PersonPorts), "*"), operatorReviewSet,
 	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), inprocess.ReviewNotifierSet, newReviewReporter,
 )
@@ -181,8 +177,8 @@ var policySet = wire.NewSet(
 
 // curationSet provides the use cases of curation and their API.
 var curationSet = wire.NewSet(
-	curationapi.New, wire.Struct(new(curationapi.Ports), "*"),
-	quarantining.New, wire.Struct(new(quarantining.PersonPorts), "*"), wire.Bind(new(curationapi.Quarantine), new(*quarantining.Service)), quarantineSet,
+	registryapi.NewQuarantine,
+	quarantining.New, wire.Struct(new(quarantining.PersonPorts), "*"), wire.Bind(new(registryapi.Quarantiner), new(*quarantining.Service)), quarantineSet,
 )
 
 // quarantineSet provides what the service and operator commands do with quarantine. The recorder
@@ -196,7 +192,7 @@ var deliverySet = wire.NewSet(
 
 // eventsSet provides what the service and operator commands do with events.
 var eventsSet = wire.NewSet(
-	notifying.NewRecorder, wire.Struct(new(notifying.RecorderPorts), "*"), eventjson.Set,
+	notifying.NewRecorder, wire.Struct(new(notifying.RecorderPorts), "*"), registryapi.EventSet,
 	inprocess.NewSealer, wire.Bind(new(secrets.Sealer), new(*inprocess.Sealer)), webhook.Set,
 )
 

@@ -34,13 +34,9 @@ import (
 	reviewing2 "github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	signin2 "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/eventjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
@@ -414,7 +410,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Authority: authority,
 	}
 	delegatingService := delegating.New(personPorts)
-	api := publisherapi.New(prometheusProver, delegatingService)
+	registryapiPublishers := registryapi.NewPublishers(prometheusProver, delegatingService)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	quarantine := registryrecords.NewQuarantine(db)
@@ -460,10 +456,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Cursors:   sealer,
 	}
 	quarantiningService := quarantining.New(quarantiningPersonPorts)
-	curationapiPorts := curationapi.Ports{
-		Quarantine: quarantiningService,
-	}
-	curationapiAPI := curationapi.New(curationapiPorts)
+	registryapiQuarantine := registryapi.NewQuarantine(quarantiningService)
 	recheckConfig := settings.RecheckConfig(publishers)
 	recheck := eventlog.NewRecheck(log)
 	recheckPorts := delegating.RecheckPorts{
@@ -513,7 +506,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Notifier:  reviewNotifier,
 	}
 	reviewingService := reviewing.New(reviewingPersonPorts)
-	reviewapiAPI := reviewapi.New(reviewingService)
+	registryapiReviews := registryapi.NewReviews(reviewingService)
 	reviewNotices := registryrecords.NewReviewNotices(db)
 	reporter := newReviewReporter(log, wiringPartMetrics)
 	reminderPorts := reviewing.ReminderPorts{
@@ -637,7 +630,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
-	registryapiAPI, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
+	api, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	refusals := audit.NewRefusals(trail, throttle)
 	signinConfig := settings.SignInConfig(auth)
 	deviceTokens := authrecords.NewDeviceTokens(db)
@@ -1011,15 +1004,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Bodies:     budget,
-		Publishers: api,
-		Curation:   curationapiAPI,
+		Publishers: registryapiPublishers,
+		Curation:   registryapiQuarantine,
 		Recheck:    rechecker,
-		Reviews:    reviewapiAPI,
+		Reviews:    registryapiReviews,
 		Reminder:   reminder,
 		Deliveries: runner,
 		Mirrors:    mirroringRunner,
 		Docs:       docs,
-		Registry:   registryapiAPI,
+		Registry:   api,
 		Auth:       authapiAPI,
 		Console:    consoleConsole,
 		Pages:      settingsConsole,
@@ -1078,7 +1071,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 }
 
 var (
-	_wireEncoderValue = eventjson.Encoder{}
+	_wireEncoderValue = registryapi.Encoder{}
 )
 
 // injectRateLimit builds the rate limit service alone, without records (ratelimit.go).

@@ -17,12 +17,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 )
 
 // docs is shared by the tests, so that its bodies are compressed only once.
@@ -56,8 +53,8 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
-			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), publisherapi.New(nil, nil), reviewapi.New(nil),
-			curationapi.New(curationapi.Ports{}),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil), registryapi.NewReviews(nil),
+			registryapi.NewQuarantine(nil),
 		},
 		Health: rest.NewHealth(), Pages: docs,
 	})

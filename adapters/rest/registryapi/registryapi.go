@@ -1,5 +1,7 @@
-// Package registryapi serves the tool server registry below /v0.1 and, with the same behaviour, /v0
-// (contract R-1). The use cases that it calls decide what may be written, and by whom.
+// Package registryapi serves the tool server registry below /v0.1 and, with the same behaviour, /v0:
+// servers and their views (contract R-1), reviews, quarantine and publishers. It also writes the events
+// of webhooks, whose data are answers of the API. The use cases that it calls decide what may be
+// written, and by whom.
 package registryapi
 
 import (

@@ -22,12 +22,6 @@ func sendJSON(c *fiber.Ctx, write func([]byte) []byte) error {
 	return nil
 }
 
-// RecordJSON returns the answer of the API for one version, as for writes.
-func RecordJSON(r registry.Record) []byte { return appendRecord(nil, &r) }
-
-// ChangedJSON returns the answer to a change of the status of several versions.
-func ChangedJSON(records []registry.Record) []byte { return appendChanged(nil, records) }
-
 // appendList appends a ServerList.
 func appendList(b []byte, records []registry.Record, nextCursor string) []byte {
 	b = append(b, `{"servers":`...)

@@ -1,9 +1,8 @@
-package publisherapi
+package registryapi
 
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,41 +31,26 @@ type policyResponse struct {
 	State          string            `json:"state"`
 }
 
-// operatorName is the maker of the policies of operator commands.
-const operatorName = "operator"
-
 func newPolicyResponse(p *delegating.Policy) policyResponse {
 	r := policyResponse{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
-		ExpiresAt: formatTime(p.ExpiresAt), CreatedBy: string(p.CreatedBy), CreatedAt: *formatTime(p.CreatedAt),
-		LastUsedAt: formatTime(p.LastUsedAt), State: string(p.State),
+		ExpiresAt: timeOrNull(p.ExpiresAt), CreatedBy: describePerson(p.CreatedBy), CreatedAt: formatTime(p.CreatedAt),
+		LastUsedAt: timeOrNull(p.LastUsedAt), State: string(p.State),
 	}
 	for _, action := range p.Actions {
 		r.Actions = append(r.Actions, string(action))
 	}
-	if p.CreatedBy == "" {
-		r.CreatedBy = operatorName
-	}
 	return r
 }
 
-// formatTime returns a time as the registry writes times; nil for the zero value.
-func formatTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format("2006-01-02T15:04:05.000000Z")
-	return &s
-}
-
-func newRequest(c *fiber.Ctx) delegating.Request {
+func newPolicyRequest(c *fiber.Ctx) delegating.Request {
 	return delegating.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
-func (a *API) addPolicy(c *fiber.Ctx) error {
-	r := newRequest(c)
+func (a *Publishers) addPolicy(c *fiber.Ctx) error {
+	r := newPolicyRequest(c)
 	if err := a.policies.Authorize(c.UserContext(), r); err != nil {
 		return err
 	}
@@ -87,12 +71,11 @@ func (a *API) addPolicy(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Status(http.StatusCreated).JSON(newPolicyResponse(&p))
+	return sendUncached(c, http.StatusCreated, newPolicyResponse(&p))
 }
 
-func (a *API) listPolicies(c *fiber.Ctx) error {
-	list, err := a.policies.List(c.UserContext(), newRequest(c))
+func (a *Publishers) listPolicies(c *fiber.Ctx) error {
+	list, err := a.policies.List(c.UserContext(), newPolicyRequest(c))
 	if err != nil {
 		return err
 	}
@@ -100,13 +83,12 @@ func (a *API) listPolicies(c *fiber.Ctx) error {
 	for i := range list {
 		responses[i] = newPolicyResponse(&list[i])
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Status(http.StatusOK).JSON(map[string][]policyResponse{"publishers": responses})
+	return sendUncached(c, http.StatusOK, map[string][]policyResponse{"publishers": responses})
 }
 
-func (a *API) removePolicy(c *fiber.Ctx) error {
-	id := strings.ToLower(strings.Clone(c.Params(idParam)))
-	if err := a.policies.Remove(c.UserContext(), newRequest(c), publisher.PolicyID(id)); err != nil {
+func (a *Publishers) removePolicy(c *fiber.Ctx) error {
+	id := strings.ToLower(strings.Clone(c.Params(policyParam)))
+	if err := a.policies.Remove(c.UserContext(), newPolicyRequest(c), publisher.PolicyID(id)); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

@@ -1,4 +1,4 @@
-package eventjson
+package registryapi
 
 import (
 	"encoding/json"

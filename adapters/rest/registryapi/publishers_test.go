@@ -1,27 +1,20 @@
-package publisherapi_test
+package registryapi_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
-	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/publisherapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-var now = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+var madeAt = now.Truncate(time.Second)
 
 // publisherStub records the calls of the handlers and returns fixed results.
 type publisherStub struct {
@@ -47,12 +40,12 @@ func (s *publisherStub) Switched() error { return s.switched }
 
 func (s *publisherStub) ProveDomain(_ context.Context, r delegating.DomainRequest) (delegating.Token, error) {
 	s.domain = r
-	return delegating.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("domain")
+	return delegating.Token{Text: "a.b.c", ExpiresAt: madeAt}, s.recordCall("domain")
 }
 
 func (s *publisherStub) ProveIdentity(_ context.Context, r delegating.IdentityRequest) (delegating.Token, error) {
 	s.identity = r
-	return delegating.Token{Text: "a.b.c", ExpiresAt: now}, s.recordCall("identity")
+	return delegating.Token{Text: "a.b.c", ExpiresAt: madeAt}, s.recordCall("identity")
 }
 
 func (s *publisherStub) Authorize(_ context.Context, r delegating.Request) error {
@@ -78,58 +71,6 @@ func (s *publisherStub) Remove(_ context.Context, r delegating.Request, id publi
 	return s.recordCall("remove")
 }
 
-type unlimited struct{}
-
-func (unlimited) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
-	return throttle.Verdict{Allowed: true, Limit: 10_000, Remaining: 9_999, ResetAt: now}, nil
-}
-
-func (unlimited) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
-	return nil
-}
-
-// serve starts a listener that has only the publishers' part, and returns its URL.
-func serve(t *testing.T, s *publisherStub) string {
-	t.Helper()
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	return resttest.Serve(t, rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{publisherapi.New(s, s)}, Throttle: unlimited{}, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
-	}))
-}
-
-// expect sends a request with a token, and checks the response: status, body, its type, and that no
-// cache may keep it.
-func expect(t *testing.T, method, url, sent string, status int, body string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(sent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer t.o.k")
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response.StatusCode != status || string(text) != body {
-		t.Errorf("%s %s %.80s: %d %s, want %d %s", method, url, sent, response.StatusCode, text, status, body)
-	}
-	if body == "" {
-		return
-	}
-	if got := response.Header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("%s %s %.80s: Cache-Control is %q", method, url, sent, got)
-	}
-	if got := response.Header.Get("Content-Type"); got != "application/json" {
-		t.Errorf("%s %s %.80s: Content-Type is %q", method, url, sent, got)
-	}
-}
-
 const (
 	domainProof = `{"domain":"example.com","timestamp":"2027-01-15T08:00:00Z","signed_timestamp":"00ff","other":1}`
 	tokenBody   = `{"registry_token":"a.b.c","expires_at":1800000000}`
@@ -137,11 +78,11 @@ const (
 
 func TestProofsOfDomains(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s)
+	url := servePart(t, registryapi.NewPublishers(s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 			s.domain, s.calls = delegating.DomainRequest{}, nil
-			expect(t, http.MethodPost, url+prefix+"/auth/"+string(method), domainProof, 200, tokenBody)
+			expectUncached(t, http.MethodPost, url+prefix+"/auth/"+string(method), domainProof, 200, tokenBody)
 			r := s.domain
 			if r.Method != method || r.Domain != "example.com" || r.Timestamp != "2027-01-15T08:00:00Z" || r.Signature != "00ff" ||
 				r.Address.String() != "127.0.0.1" || r.Key == "" || len(s.calls) != 1 {
@@ -153,11 +94,11 @@ func TestProofsOfDomains(t *testing.T) {
 
 func TestProofsByIDToken(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s)
+	url := servePart(t, registryapi.NewPublishers(s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			s.identity, s.calls = delegating.IdentityRequest{}, nil
-			expect(t, http.MethodPost, url+prefix+"/auth/"+string(method), `{"oidc_token":"x.y.z"}`, 200, tokenBody)
+			expectUncached(t, http.MethodPost, url+prefix+"/auth/"+string(method), `{"oidc_token":"x.y.z"}`, 200, tokenBody)
 			r := s.identity
 			if r.Method != method || r.Token != "x.y.z" || r.Address.String() != "127.0.0.1" || r.Key == "" || len(s.calls) != 1 {
 				t.Errorf("%s %s: the request is %+v, calls %q", prefix, method, r, s.calls)
@@ -169,7 +110,7 @@ func TestProofsByIDToken(t *testing.T) {
 // TestWrongProofBodies requires 400 with the name of the member, and no call of the use case.
 func TestWrongProofBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s) + "/v0/auth/"
+	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0/auth/"
 	for path, bodies := range map[string]map[string]string{
 		"dns": {
 			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object", `{}`: "domain is missing",
@@ -184,7 +125,7 @@ func TestWrongProofBodies(t *testing.T) {
 		"github-oidc": {`nonsense`: "body is not valid JSON"},
 	} {
 		for body, message := range bodies {
-			expect(t, http.MethodPost, url+path, body, 400, `{"error":"`+message+`"}`)
+			expectUncached(t, http.MethodPost, url+path, body, 400, `{"error":"`+message+`"}`)
 		}
 	}
 	if len(s.calls) != 0 {
@@ -195,10 +136,10 @@ func TestWrongProofBodies(t *testing.T) {
 // TestProofsThatAreOff requires 404 whatever the body is, because it is not read.
 func TestProofsThatAreOff(t *testing.T) {
 	s := &publisherStub{switched: fault.New(fault.NotFound, "proofs are off")}
-	url := serve(t, s)
+	url := servePart(t, registryapi.NewPublishers(s, s))
 	for _, path := range []string{"/v0/auth/dns", "/v0.1/auth/http", "/v0/auth/oidc", "/v0.1/auth/github-oidc"} {
 		for _, body := range []string{"", "nonsense", domainProof, `{"oidc_token":"x"}`} {
-			expect(t, http.MethodPost, url+path, body, 404, `{"error":"proofs are off"}`)
+			expectUncached(t, http.MethodPost, url+path, body, 404, `{"error":"proofs are off"}`)
 		}
 	}
 	if len(s.calls) != 0 {
@@ -208,13 +149,13 @@ func TestProofsThatAreOff(t *testing.T) {
 
 func TestRefusedProofs(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s)
+	url := servePart(t, registryapi.NewPublishers(s, s))
 	for kind, status := range map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429, fault.Unavailable: 503,
 	} {
 		s.err = fault.New(kind, "a reason")
-		expect(t, http.MethodPost, url+"/v0/auth/dns", domainProof, status, `{"error":"a reason"}`)
-		expect(t, http.MethodPost, url+"/v0/auth/oidc", `{"oidc_token":"x"}`, status, `{"error":"a reason"}`)
+		expectUncached(t, http.MethodPost, url+"/v0/auth/dns", domainProof, status, `{"error":"a reason"}`)
+		expectUncached(t, http.MethodPost, url+"/v0/auth/oidc", `{"oidc_token":"x"}`, status, `{"error":"a reason"}`)
 	}
 }
 
@@ -223,12 +164,12 @@ func policy(t *testing.T) delegating.Policy {
 	t.Helper()
 	p, err := publisher.NewPolicy(publisher.Draft{
 		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"}, Issuer: "https://ci.example.com",
-		Subject: "project:*", Claims: map[string]string{"ref": "main"}, ExpiresAt: now.Add(time.Hour),
-	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, now)
+		Subject: "project:*", Claims: map[string]string{"ref": "main"}, ExpiresAt: madeAt.Add(time.Hour),
+	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, madeAt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.ID, p.CreatedBy, p.CreatedAt = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "0a0b", now
+	p.ID, p.CreatedBy, p.CreatedAt = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "0a0b", madeAt
 	return delegating.Policy{Policy: p, State: publisher.Active}
 }
 
@@ -238,14 +179,14 @@ const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc"
 
 func TestAddedPolicy(t *testing.T) {
 	s := &publisherStub{list: []delegating.Policy{policy(t)}}
-	url := serve(t, s)
+	url := servePart(t, registryapi.NewPublishers(s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		s.draft = publisher.Draft{}
-		expect(t, http.MethodPost, url+prefix+"/x/dev.tollgate/publishers", `{"method":"m","pattern":"p","actions":["a","b"],"domain":"d",
+		expectUncached(t, http.MethodPost, url+prefix+"/x/dev.tollgate/publishers", `{"method":"m","pattern":"p","actions":["a","b"],"domain":"d",
 			"keyFingerprint":"k","issuer":"i","subject":"s","claims":{"c":"v"},"expiresAt":"2027-01-15T09:00:00Z","other":1}`, 201, policyText)
 		want := publisher.Draft{
 			Method: "m", Pattern: "p", Actions: []string{"a", "b"}, Domain: "d", KeyFingerprint: "k", Issuer: "i", Subject: "s",
-			Claims: map[string]string{"c": "v"}, ExpiresAt: now.Add(time.Hour),
+			Claims: map[string]string{"c": "v"}, ExpiresAt: madeAt.Add(time.Hour),
 		}
 		if !reflect.DeepEqual(s.draft, want) {
 			t.Errorf("%s: the draft is %+v, want %+v", prefix, s.draft, want)
@@ -260,7 +201,7 @@ func TestAddedPolicy(t *testing.T) {
 // the body.
 func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
 	s := &publisherStub{forbidden: fault.New(fault.Forbidden, "not allowed")}
-	expect(t, http.MethodPost, serve(t, s)+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"not allowed"}`)
+	expectUncached(t, http.MethodPost, servePart(t, registryapi.NewPublishers(s, s))+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"not allowed"}`)
 	if len(s.calls) != 0 {
 		t.Errorf("calls: %q", s.calls)
 	}
@@ -268,7 +209,7 @@ func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
 
 func TestWrongPolicyBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s) + "/v0.1/x/dev.tollgate/publishers"
+	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0.1/x/dev.tollgate/publishers"
 	for body, message := range map[string]string{
 		`{}`: "method is missing", `{"method":"dns"}`: "pattern is missing", `7`: "body must be a JSON object",
 		`{"method":"oidc","pattern":"p","claims":{"a":"1","a":"2"}}`: "claims.a occurs twice",
@@ -276,7 +217,7 @@ func TestWrongPolicyBodies(t *testing.T) {
 		`{"method":"dns","pattern":"p","actions":[]}`:                "actions must be a list of one or more strings",
 		`{"method":"dns","pattern":"p","expiresAt":"never"}`:         "expiresAt must be an RFC 3339 time, for example 2027-01-01T00:00:00Z",
 	} {
-		expect(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
+		expectUncached(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
 	}
 	if len(s.calls) != 0 {
 		t.Errorf("calls with malformed bodies: %q", s.calls)
@@ -285,35 +226,35 @@ func TestWrongPolicyBodies(t *testing.T) {
 
 func TestListedPolicies(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s) + "/v0/x/dev.tollgate/publishers"
-	expect(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
+	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0/x/dev.tollgate/publishers"
+	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
 	used := policy(t)
-	used.CreatedBy, used.ExpiresAt, used.LastUsedAt, used.State = "", time.Time{}, now.Add(time.Minute), publisher.Unproven
+	used.CreatedBy, used.ExpiresAt, used.LastUsedAt, used.State = "", time.Time{}, madeAt.Add(time.Minute), publisher.Unproven
 	s.list = []delegating.Policy{policy(t), used}
 	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"0a0b"`, `"operator"`,
 		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`, `"active"`, `"unproven"`).Replace(policyText)
-	expect(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
+	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
 	if s.request.Token != "t.o.k" {
 		t.Errorf("the request is %+v", s.request)
 	}
 	s.err = fault.New(fault.Unauthenticated, "sign in first")
-	expect(t, http.MethodGet, url, "", 401, `{"error":"sign in first"}`)
+	expectUncached(t, http.MethodGet, url, "", 401, `{"error":"sign in first"}`)
 }
 
 func TestRemovedPolicy(t *testing.T) {
 	s := &publisherStub{}
-	url := serve(t, s) + "/v0.1/x/dev.tollgate/publishers/"
-	expect(t, http.MethodDelete, url+"3F30E8B6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "", 204, "")
+	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0.1/x/dev.tollgate/publishers/"
+	expectUncached(t, http.MethodDelete, url+"3F30E8B6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "", 204, "")
 	if s.id != "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c" || s.request.Token != "t.o.k" {
 		t.Errorf("%q is removed by %+v", s.id, s.request)
 	}
 	s.err = fault.New(fault.NotFound, "there is no such policy")
-	expect(t, http.MethodDelete, url+"nonsense", "", 404, `{"error":"there is no such policy"}`)
+	expectUncached(t, http.MethodDelete, url+"nonsense", "", 404, `{"error":"there is no such policy"}`)
 }
 
-// TestOwnedPaths requires that errors of all paths of the part, and of no others, are written by it.
-func TestOwnedPaths(t *testing.T) {
-	a := publisherapi.New(nil, nil)
+// TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are written by it.
+func TestOwnedPathsOfPublishers(t *testing.T) {
+	a := registryapi.NewPublishers(nil, nil)
 	for path, owned := range map[string]bool{
 		"/v0/auth/dns": true, "/v0.1/auth/unknown": true, "/v0/x/dev.tollgate/publishers": true, "/v0.1/x/dev.tollgate/publishers/a": true,
 		"/v0/auth": false, "/auth/dns": false, "/v0/x/dev.tollgate/publishersx": false, "/v0/servers": false, "/v1/auth/dns": false, "": false,

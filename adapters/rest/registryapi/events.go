@@ -1,48 +1,44 @@
-// Package eventjson writes events as JSON (contract C-52). What an event contains are answers of the
-// API, which the parts of the API write.
-package eventjson
+package registryapi
 
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/wire"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/reviewapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata"
 )
 
-// Set provides the encoder.
-var Set = wire.NewSet(wire.Value(Encoder{}), wire.Bind(new(eventdata.Encoder), new(Encoder)))
+// EventSet provides the encoder of events.
+var EventSet = wire.NewSet(wire.Value(Encoder{}), wire.Bind(new(eventdata.Encoder), new(Encoder)))
 
-// Encoder implements [eventdata.Encoder].
+// Encoder writes events as JSON (contract C-52). What an event contains is an answer of the API.
 type Encoder struct{}
 
 var _ eventdata.Encoder = Encoder{}
 
 // Record implements [eventdata.Encoder].
-func (Encoder) Record(r registry.Record) []byte { return registryapi.RecordJSON(r) }
+func (Encoder) Record(r registry.Record) []byte { return appendRecord(nil, &r) }
 
 // Changed implements [eventdata.Encoder]. Without documents it has the count alone.
 func (Encoder) Changed(records []registry.Record, count int) []byte {
 	if len(records) < count {
 		return fmt.Appendf(nil, `{"updatedCount":%d}`, count)
 	}
-	return registryapi.ChangedJSON(records)
+	return appendChanged(nil, records)
 }
 
 // Review implements [eventdata.Encoder].
-func (Encoder) Review(s review.Shown) ([]byte, error) { return reviewapi.ReviewJSON(&s) }
+func (Encoder) Review(s review.Shown) ([]byte, error) {
+	return encodeRecord(newReviewResponse(&s), "a review")
+}
 
 // Quarantined implements [eventdata.Encoder].
 func (Encoder) Quarantined(q registry.Quarantined) ([]byte, error) {
-	return curationapi.QuarantinedJSON(q)
+	return encodeRecord(newQuarantined(q), "an entry of quarantine")
 }
 
 // head is an event without its data.
@@ -68,15 +64,4 @@ func (Encoder) Event(e event.Event) ([]byte, error) {
 	b = append(b[:len(b)-len("}")], `,"data":`...)
 	b = append(b, data...)
 	return append(b, '}'), nil
-}
-
-// formatTime returns a time as the registry writes times (contract R-2).
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// textOrNull returns nil for the empty text.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -1,22 +1,15 @@
-package reviewapi
+package registryapi
 
 import (
 	"encoding/json"
-	"fmt"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
-// listResponse is a page of reviews.
-type listResponse struct {
+// reviewList is a page of reviews.
+type reviewList struct {
 	Reviews  []reviewResponse `json:"reviews"`
 	Metadata metadata         `json:"metadata"`
-}
-
-type metadata struct {
-	NextCursor string `json:"nextCursor,omitempty"`
-	Count      int    `json:"count"`
 }
 
 // reviewResponse is a review as the API shows it (contract C-12).
@@ -52,21 +45,12 @@ type check struct {
 	Message      string `json:"message"`
 }
 
-// ReviewJSON returns the answer of the API for a review.
-func ReviewJSON(s *review.Shown) ([]byte, error) {
-	b, err := json.Marshal(newReviewResponse(s))
-	if err != nil {
-		return nil, fmt.Errorf("write a review as JSON: %w", err)
-	}
-	return b, nil
-}
-
 func newReviewResponse(s *review.Shown) reviewResponse {
 	r := reviewResponse{
 		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State), Kind: string(s.Kind),
 		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)), Checks: make([]check, len(s.Checks)),
 		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt), Policy: textOrNull(string(s.Submitter.Policy)),
-		DecidedBy: textOrNull(s.DecidedBy), Comment: textOrNull(s.Comment), Rule: textOrNull(string(s.Rule)),
+		DecidedBy: textOrNull(s.DecidedBy), DecidedAt: timeOrNull(s.DecidedAt), Comment: textOrNull(s.Comment), Rule: textOrNull(string(s.Rule)),
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)
@@ -74,19 +58,5 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 	for i, c := range s.Checks {
 		r.Checks[i] = check{c.RegistryType, c.Identifier, string(c.State), c.Message}
 	}
-	if !s.DecidedAt.IsZero() {
-		r.DecidedAt = textOrNull(formatTime(s.DecidedAt))
-	}
 	return r
-}
-
-// formatTime returns a time as the registry writes times (contract R-2).
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// textOrNull returns nil for the empty text.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -1,32 +1,19 @@
-package curationapi_test
+package registryapi_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sirupsen/logrus"
-
-	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/curationapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
-	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// The use case implements the interface of the handlers.
-var _ curationapi.Quarantine = (*quarantining.Service)(nil)
-
-var now = time.Date(2027, 1, 15, 8, 0, 0, 123456000, time.UTC)
-
-// stub records the calls of the handlers and returns fixed results.
-type stub struct {
+// quarantineStub records the calls of the handlers and returns fixed results.
+type quarantineStub struct {
 	request quarantining.Request
 	draft   quarantining.Draft
 	query   quarantining.Query
@@ -35,7 +22,7 @@ type stub struct {
 	err     error // of all calls
 }
 
-func (s *stub) Add(_ context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error) {
+func (s *quarantineStub) Add(_ context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error) {
 	s.request = r
 	if s.err != nil {
 		return registry.Quarantined{}, s.err
@@ -47,12 +34,12 @@ func (s *stub) Add(_ context.Context, r quarantining.Request, read func() (quara
 	return s.page.Entries[0], nil
 }
 
-func (s *stub) List(_ context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error) {
+func (s *quarantineStub) List(_ context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error) {
 	s.request, s.query = r, quarantining.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
 	return s.page, s.err
 }
 
-func (s *stub) Release(_ context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error {
+func (s *quarantineStub) Release(_ context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error {
 	s.request = r
 	if s.err != nil {
 		return s.err
@@ -60,52 +47,6 @@ func (s *stub) Release(_ context.Context, r quarantining.Request, read func() (q
 	var err error
 	s.target, err = read()
 	return err
-}
-
-type unlimited struct{}
-
-func (unlimited) Try(context.Context, throttle.Scope, string) (throttle.Verdict, error) {
-	return throttle.Verdict{Allowed: true, Limit: 10_000, Remaining: 9_999, ResetAt: now}, nil
-}
-
-func (unlimited) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
-	return nil
-}
-
-// serve starts a listener that has only the curators' part, and returns its URL.
-func serve(t *testing.T, s *stub) string {
-	t.Helper()
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	return resttest.Serve(t, rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{curationapi.New(curationapi.Ports{Quarantine: s})}, Throttle: unlimited{}, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
-	}))
-}
-
-// expect sends a request with a token, and checks the response: status, body, and that no cache may
-// keep it.
-func expect(t *testing.T, method, url, sent string, status int, body string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(sent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer t.o.k")
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response.StatusCode != status || string(text) != body {
-		t.Errorf("%s %s %.80s: %d %s, want %d %s", method, url, sent, response.StatusCode, text, status, body)
-	}
-	if got := response.Header.Get("Cache-Control"); body != "" && got != "no-store" {
-		t.Errorf("%s %s: Cache-Control is %q", method, url, got)
-	}
 }
 
 // newEntry returns an entry of a version, or of a server for an empty version.
@@ -129,31 +70,31 @@ const (
 	shownVersion = `{"serverName":"com.example/a","version":"1.0.0","reason":"it \"sends\" mail","since":"2027-01-15T08:00:00.123456Z","by":"u1"}`
 )
 
-func paths() [2]string {
+func quarantinePaths() [2]string {
 	return [2]string{"/v0.1/x/dev.tollgate/quarantine", "/v0/x/dev.tollgate/quarantine"}
 }
 
 func TestQuarantine(t *testing.T) {
-	s := &stub{}
-	url := serve(t, s)
-	for _, path := range paths() {
+	s := &quarantineStub{}
+	url := servePart(t, registryapi.NewQuarantine(s))
+	for _, path := range quarantinePaths() {
 		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "1.0.0", "u1")}}
-		expect(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":"1.0.0","reason":"r","other":1}`, 200, shownVersion)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":"1.0.0","reason":"r","other":1}`, 200, shownVersion)
 		want := quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a", Version: "1.0.0"}, Reason: "r"}
 		if s.draft != want || s.request.Token != "t.o.k" || s.request.Address.String() != "127.0.0.1" {
 			t.Errorf("%s: the draft is %+v of %+v", path, s.draft, s.request)
 		}
 		s.page.Entries[0] = newEntry(t, "", "")
-		expect(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null}`, 200, shownServer)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null}`, 200, shownServer)
 		if s.draft.Version != "" || s.draft.Reason != "" {
 			t.Errorf("%s: the draft is %+v", path, s.draft)
 		}
 	}
 }
 
-func TestWrongBodies(t *testing.T) {
-	s := &stub{}
-	url := serve(t, s) + paths()[0]
+func TestWrongQuarantineBodies(t *testing.T) {
+	s := &quarantineStub{}
+	url := servePart(t, registryapi.NewQuarantine(s)) + quarantinePaths()[0]
 	for body, message := range map[string]string{
 		``:                                       "body is empty; it must be a JSON object",
 		`[]`:                                     "body must be a JSON object",
@@ -165,20 +106,20 @@ func TestWrongBodies(t *testing.T) {
 		`{"serverName":"a/b","reason":"\u0000"}`: "reason must be a string without NUL",
 		`{"serverName":"a/b","reason":"","reason":""}`: "reason occurs twice",
 	} {
-		expect(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
+		expectUncached(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
 	}
 	s.err = fault.New(fault.Unauthenticated, "sign in")
-	expect(t, http.MethodPost, url, ``, 401, `{"error":"sign in"}`)
+	expectUncached(t, http.MethodPost, url, ``, 401, `{"error":"sign in"}`)
 }
 
-func TestList(t *testing.T) {
-	s := &stub{}
-	url := serve(t, s)
-	for _, path := range paths() {
+func TestListedQuarantine(t *testing.T) {
+	s := &quarantineStub{}
+	url := servePart(t, registryapi.NewQuarantine(s))
+	for _, path := range quarantinePaths() {
 		s.page = quarantining.Page{}
-		expect(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
+		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
 		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "", ""), newEntry(t, "1.0.0", "u1")}, NextCursor: "next"}
-		expect(t, http.MethodGet, url+path+"?limit=2&cursor=c", "", 200,
+		expectUncached(t, http.MethodGet, url+path+"?limit=2&cursor=c", "", 200,
 			`{"quarantined":[`+shownServer+`,`+shownVersion+`],"metadata":{"nextCursor":"next","count":2}}`)
 		if s.query != (quarantining.Query{Cursor: "c", Limit: "2"}) {
 			t.Errorf("the query is %+v", s.query)
@@ -186,31 +127,31 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestRelease(t *testing.T) {
-	s := &stub{}
-	url := serve(t, s)
-	for _, path := range paths() {
-		expect(t, http.MethodDelete, url+path+"?serverName=com.example%2Fa&version=1.0.0%2Bb", "", 204, "")
+func TestReleasedQuarantine(t *testing.T) {
+	s := &quarantineStub{}
+	url := servePart(t, registryapi.NewQuarantine(s))
+	for _, path := range quarantinePaths() {
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example%2Fa&version=1.0.0%2Bb", "", 204, "")
 		if s.target != (quarantining.Target{ServerName: "com.example/a", Version: "1.0.0+b"}) {
 			t.Errorf("the target is %+v", s.target)
 		}
-		expect(t, http.MethodDelete, url+path+"?serverName=com.example/a&version=", "", 204, "")
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example/a&version=", "", 204, "")
 		if s.target != (quarantining.Target{ServerName: "com.example/a"}) {
 			t.Errorf("the target is %+v", s.target)
 		}
-		expect(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)
-		expect(t, http.MethodDelete, url+path+"?serverName=%00", "", 400, `{"error":"serverName must be text without NUL"}`)
-		expect(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400, `{"error":"version must be text without NUL"}`)
+		expectUncached(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=%00", "", 400, `{"error":"serverName must be text without NUL"}`)
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400, `{"error":"version must be text without NUL"}`)
 	}
 	for kind, status := range map[fault.Kind]int{fault.Unauthenticated: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.Conflict: 409, fault.Unavailable: 503} {
 		s.err = fault.New(kind, "no")
-		expect(t, http.MethodDelete, url+paths()[0]+"?serverName=a", "", status, `{"error":"no"}`)
+		expectUncached(t, http.MethodDelete, url+quarantinePaths()[0]+"?serverName=a", "", status, `{"error":"no"}`)
 	}
 }
 
-func TestOwns(t *testing.T) {
+func TestOwnedPathsOfQuarantine(t *testing.T) {
 	t.Parallel()
-	a := curationapi.New(curationapi.Ports{})
+	a := registryapi.NewQuarantine(nil)
 	for path, want := range map[string]bool{
 		"/v0.1/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine/x": true,
 		"/v0.1/x/dev.tollgate/quarantines": false, "/x/dev.tollgate/quarantine": false, "/v0.1/servers": false,

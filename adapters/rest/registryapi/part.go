@@ -1,0 +1,93 @@
+package registryapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// part has the methods of rest.Part that are the same for the parts that have only records, and no
+// server documents.
+type part struct {
+	name  string
+	paths []string // of the part, without the prefix; those below them belong to it too
+}
+
+// Name implements rest.Part.
+func (p part) Name() string { return p.name }
+
+// Owns implements rest.Part.
+func (p part) Owns(path string) bool {
+	path = trimPrefix(path)
+	for _, owned := range p.paths {
+		if path == owned || strings.HasPrefix(path, strings.TrimSuffix(owned, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Scope implements rest.Part. The paths belong to the registry.
+func (part) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
+
+// MaxBody implements rest.Part.
+func (part) MaxBody(string, string) int { return rest.MaxRecordBody }
+
+// WriteFault writes {"error": message}.
+func (part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	return sendUncached(c, c.Response().StatusCode(), map[string]string{"error": f.Message})
+}
+
+// sendUncached sends a JSON value that no cache may keep.
+func sendUncached(c *fiber.Ctx, status int, value any) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Status(status).JSON(value)
+}
+
+// metadata is the metadata of a list of records, like that of the list of servers.
+type metadata struct {
+	NextCursor string `json:"nextCursor,omitempty"`
+	Count      int    `json:"count"`
+}
+
+// encodeRecord returns a record as JSON, for events. what names it in errors.
+func encodeRecord(record any, what string) ([]byte, error) {
+	b, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", what, err)
+	}
+	return b, nil
+}
+
+// formatTime returns a time as the registry writes times (contract R-2).
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// timeOrNull returns a time like formatTime, and nil for the zero time.
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return textOrNull(formatTime(t))
+}
+
+// textOrNull returns nil for the empty text.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// describePerson returns the id of a person, or "operator" for an empty id: operator commands have none.
+func describePerson(id registry.Holder) string {
+	return cmp.Or(string(id), "operator")
+}
