@@ -23,6 +23,7 @@ func TestTree(t *testing.T) {
 		"docs":   checkPackageComments,
 		"sizes":  checkSizes,
 		"pages":  checkHandlers,
+		"names":  checkPackageNames,
 		"waits":  func(all []source) []violation { return checkWaits(all, realWaits) },
 	}
 	for name, check := range checks {

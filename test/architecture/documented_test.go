@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,5 +24,25 @@ func TestEveryFolderIsDocumented(t *testing.T) {
 				t.Errorf("docs/architecture.md does not name %s/%s", folder, child.Name())
 			}
 		}
+	}
+}
+
+// TestEveryRecordIsListed checks that docs/adr/README.md lists every decision record, and no other.
+func TestEveryRecordIsListed(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/adr/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(root + "/docs/adr/0*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.Contains(string(text), "]("+filepath.Base(file)+")") {
+			t.Errorf("docs/adr/README.md does not list %s", filepath.Base(file))
+		}
+	}
+	if listed := strings.Count(string(text), ".md)"); listed != len(files) {
+		t.Errorf("docs/adr/README.md lists %d records of %d", listed, len(files))
 	}
 }

@@ -161,3 +161,19 @@ const (
 	consoleFolder   = "adapters/rest/console/"
 	maxHandlerLines = 20
 )
+
+// watchedWords are words that plain technical English hardly uses in comments and documents, and
+// that this project once used in every second sentence.
+var watchedWords = []string{
+	"tells", "told", "stands", "asks", "beside", "behind", "nobody", "whoever", "none", "such", "knocks", "hears",
+}
+
+// maxWatched is how many of 10,000 words may be watched ones.
+const maxWatched = 8.0
+
+// The width of lines. A literal that is longer than maxBrokenLiteral need not be broken.
+const (
+	maxCodeColumns    = 120
+	maxCommentColumns = 100
+	maxBrokenLiteral  = 60
+)
