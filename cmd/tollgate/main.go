@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -21,9 +21,9 @@ var version, revision, committed string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := run(ctx, process{
-		args: commandArguments(os.Args), environ: os.Environ(),
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	code := run(ctx, cli.Process{
+		Args: commandArguments(os.Args), Environ: os.Environ(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Exit: os.Exit,
 	})
 	stop()
 	os.Exit(code)
@@ -44,36 +44,20 @@ func commandArguments(line []string) []string {
 	return line[1:]
 }
 
-// process contains the arguments, environment and streams of one run of the program.
-type process struct {
-	args    []string
-	environ []string
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
-}
-
-// The exit codes of all commands.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitLimit  = 2 // a check of "ratelimit simulate" found more than its limit
-	exitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it
-)
-
 // run runs the program and returns its exit code. It writes a failure as one sentence to standard
 // error.
-func run(ctx context.Context, p process) int {
+func run(ctx context.Context, p cli.Process) int {
+	p.Build = buildInfo()
 	root := newRoot(p)
 	err := root.ExecuteContext(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errInterrupted
+		err = cli.ErrInterrupted
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "tollgate: %s\n", errorSentence(err)) // there is no other place to report it
+		_, _ = fmt.Fprintf(p.Stderr, "tollgate: %s\n", cli.ErrorSentence(err)) // there is no other place to report it
 		return exitCode(err)
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // buildVersion returns the version that the build set, or else the one that Go recorded.

@@ -16,6 +16,8 @@ import (
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/totp"
 	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 )
 
 // result is the outcome of one run of the program.
@@ -28,8 +30,8 @@ type result struct {
 func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), process{
-		args: args, environ: []string{"DATA_DIR=" + dir}, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
+	code := run(t.Context(), cli.Process{
+		Args: args, Environ: []string{"DATA_DIR=" + dir}, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 	})
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -38,7 +40,7 @@ func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 func newDatabase(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if r := runCommand(t, dir, "", "migrate"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "migrate"); r.code != cli.ExitOK {
 		t.Fatalf("migrate: %+v", r)
 	}
 	return dir
@@ -51,14 +53,14 @@ func TestUsersAndGrants(t *testing.T) {
 	add := []string{"user", "add", "--email", " Ada@Example.com ", "--name", "Ada", "--password-stdin", "--output", "json"}
 	r := runCommand(t, dir, password, add...)
 	var user struct{ ID, Email, Name string }
-	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != exitOK || user.Email != "ada@example.com" {
+	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != cli.ExitOK || user.Email != "ada@example.com" {
 		t.Fatalf("user add: %+v, %v", r, err)
 	}
-	if r := runCommand(t, dir, password, add...); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+	if r := runCommand(t, dir, password, add...); r.code != cli.ExitFailed || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("adding the same address again: %+v", r)
 	}
 	grant := []string{"--email", "ada@example.com", "--action", "publish", "--resource", "com.example/*"}
-	if r := runCommand(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != exitOK {
+	if r := runCommand(t, dir, "", append([]string{"grant", "add"}, grant...)...); r.code != cli.ExitOK {
 		t.Errorf("grant add: %+v", r)
 	}
 	r = runCommand(t, dir, "", "grant", "list", "-o", "json")
@@ -67,10 +69,10 @@ func TestUsersAndGrants(t *testing.T) {
 		t.Errorf("grant list: %+v, %v", r, err)
 	}
 	checkGrantsOfOne(t, dir)
-	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitOK {
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != cli.ExitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
-	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != exitFailed || !strings.Contains(r.stderr, "does not have this grant") {
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "does not have this grant") {
 		t.Errorf("grant remove again: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
@@ -82,10 +84,10 @@ func TestUsersAndGrants(t *testing.T) {
 // has given Ada one grant.
 func checkGrantsOfOne(t *testing.T, dir string) {
 	t.Helper()
-	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != exitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
-	if r := runCommand(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != cli.ExitOK {
 		t.Fatalf("grant add: %+v", r)
 	}
 	r := runCommand(t, dir, "", "grant", "list", "--email", "BOB@example.com", "-o", "json")
@@ -93,15 +95,15 @@ func checkGrantsOfOne(t *testing.T, dir string) {
 	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Email != "bob@example.com" || grants[0].Resource != "*" {
 		t.Errorf("grant list --email: %+v, %v", r, err)
 	}
-	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("grant list of an unknown person: %+v", r)
 	}
 	for _, email := range []string{"", "no address"} {
-		if r := runCommand(t, dir, "", "grant", "list", "--email", email); r.code == exitOK {
+		if r := runCommand(t, dir, "", "grant", "list", "--email", email); r.code == cli.ExitOK {
 			t.Errorf("grant list --email %q: %+v", email, r)
 		}
 	}
-	if r := runCommand(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != exitOK {
+	if r := runCommand(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != cli.ExitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
 }
@@ -109,7 +111,7 @@ func checkGrantsOfOne(t *testing.T, dir string) {
 func TestUserChanges(t *testing.T) {
 	dir := t.TempDir()
 	email := []string{"--email", "ada@example.com", "-o", "json"}
-	if r := runCommand(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != exitOK {
+	if r := runCommand(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	for _, c := range []struct {
@@ -125,11 +127,11 @@ func TestUserChanges(t *testing.T) {
 		{"Another-Horse-8-Battery", []string{"set-password", "--password-stdin"}, `"email": "ada@example.com"`},
 	} {
 		args := append(append([]string{"user"}, c.args...), email...)
-		if r := runCommand(t, dir, c.stdin, args...); r.code != exitOK || !strings.Contains(r.stdout, c.shows) {
+		if r := runCommand(t, dir, c.stdin, args...); r.code != cli.ExitOK || !strings.Contains(r.stdout, c.shows) {
 			t.Errorf("%v: %+v", args, r)
 		}
 		args = append(append([]string{"user"}, c.args...), "--email", "none@example.com")
-		if r := runCommand(t, dir, c.stdin, args...); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+		if r := runCommand(t, dir, c.stdin, args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
@@ -140,7 +142,7 @@ func TestUserChanges(t *testing.T) {
 
 func TestUserMFA(t *testing.T) {
 	dir := t.TempDir()
-	if r := runCommand(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != exitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	mfa := func(args ...string) result {
@@ -154,7 +156,7 @@ func TestUserMFA(t *testing.T) {
 	}
 	refused := func(names string, args ...string) {
 		t.Helper()
-		if r := mfa(args...); r.code != exitFailed || !strings.Contains(r.stderr, names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+		if r := mfa(args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 			t.Errorf("%v: %+v, want one sentence that contains %q", args, r, names)
 		}
 	}
@@ -181,16 +183,16 @@ func TestUserMFA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := mfa("enrol-mfa", "--activate", code); r.code != exitOK || strings.Count(r.stdout, "\n") != 11 || !strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
+	if r := mfa("enrol-mfa", "--activate", code); r.code != cli.ExitOK || strings.Count(r.stdout, "\n") != 11 || !strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
 		t.Errorf("activate: %+v", r)
 	}
 	listed("active")
 	refused("disable it first", "enrol-mfa")
-	if r := mfa("disable-mfa"); r.code != exitOK {
+	if r := mfa("disable-mfa"); r.code != cli.ExitOK {
 		t.Errorf("disable-mfa: %+v", r)
 	}
 	listed("none")
-	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != exitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("enrolling an unknown person: %+v", r)
 	}
 }
@@ -258,7 +260,7 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"ratelimit", "check", dir + "/none"}, dir + "/none"},
 	} {
 		r := runCommand(t, dir, c.stdin, c.args...)
-		if r.code != exitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v, want one sentence that contains %q", c.args, r, c.names)
 		}
 		if r.stdout != "" {
@@ -286,11 +288,11 @@ func TestInterrupted(t *testing.T) {
 				return reading.Read(b)
 			})
 			var stderr bytes.Buffer
-			code := run(ctx, process{
-				args: args, environ: []string{"DATA_DIR=" + newDatabase(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
-				stdin: waits, stdout: io.Discard, stderr: &stderr,
+			code := run(ctx, cli.Process{
+				Args: args, Environ: []string{"DATA_DIR=" + newDatabase(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
+				Stdin: waits, Stdout: io.Discard, Stderr: &stderr,
 			})
-			if text := stderr.String(); code != exitFailed || !strings.Contains(text, "tollgate: interrupted") || strings.Count(text, "\n") != 1 {
+			if text := stderr.String(); code != cli.ExitFailed || !strings.Contains(text, "tollgate: interrupted") || strings.Count(text, "\n") != 1 {
 				t.Errorf("exit code %d, %q", code, text)
 			}
 		})
@@ -305,8 +307,8 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func TestFullDisk(t *testing.T) {
 	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), process{args: args, environ: []string{"DATA_DIR=" + newDatabase(t)}, stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr})
-		if text := stderr.String(); code != exitFailed || strings.Count(text, syscall.ENOSPC.Error()) != 1 {
+		code := run(t.Context(), cli.Process{Args: args, Environ: []string{"DATA_DIR=" + newDatabase(t)}, Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr})
+		if text := stderr.String(); code != cli.ExitFailed || strings.Count(text, syscall.ENOSPC.Error()) != 1 {
 			t.Errorf("%v: exit code %d, %q", args, code, text)
 		}
 	}
@@ -319,7 +321,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 func TestMigrateAndSettings(t *testing.T) {
 	dir := t.TempDir()
 	first := runCommand(t, dir, "", "migrate")
-	if first.code != exitOK || !strings.Contains(first.stdout, "0001_registry") {
+	if first.code != cli.ExitOK || !strings.Contains(first.stdout, "0001_registry") {
 		t.Errorf("migrate: %+v", first)
 	}
 	if again := runCommand(t, dir, "", "migrate", "-o", "json"); strings.TrimSpace(again.stdout) != "[]" {
@@ -334,7 +336,7 @@ func TestMigrateAndSettings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(empty, "tollgate.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := runCommand(t, empty, "", "migrate", "status"); r.code != exitOK || strings.Count(r.stdout, "pending") != len(steps) {
+	if r := runCommand(t, empty, "", "migrate", "status"); r.code != cli.ExitOK || strings.Count(r.stdout, "pending") != len(steps) {
 		t.Errorf("migrate status of an empty database: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
@@ -353,7 +355,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot(process{}))
+	look(newRoot(cli.Process{}))
 }
 
 // TestTakenPort checks that a service that cannot listen exits with one sentence that contains the
@@ -375,10 +377,10 @@ func TestTakenPort(t *testing.T) {
 			environ = append(environ, other+"=127.0.0.1", strings.Replace(other, "HOST", "PORT", 1)+"=0")
 		}
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), process{
-			args: []string{"serve"}, environ: append(environ, name+"="+port, "LOG_LEVEL=error"), stdout: &stdout, stderr: &stderr,
+		code := run(t.Context(), cli.Process{
+			Args: []string{"serve"}, Environ: append(environ, name+"="+port, "LOG_LEVEL=error"), Stdout: &stdout, Stderr: &stderr,
 		})
-		if code != exitFailed || !strings.Contains(stderr.String(), port) || strings.Count(stderr.String(), "\n") != 1 {
+		if code != cli.ExitFailed || !strings.Contains(stderr.String(), port) || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s taken: code %d, %q", name, code, stderr.String())
 		}
 	}
@@ -391,7 +393,7 @@ func TestUnwritableFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runCommand(t, filepath.Join(file, "data"), "", "grant", "list")
-	if r.code != exitFailed || !strings.Contains(r.stderr, file) || strings.Count(r.stderr, "\n") != 1 {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, file) || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("a folder below a file: %+v", r)
 	}
 }

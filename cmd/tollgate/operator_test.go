@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 )
 
 // TestNoDatabase checks that without a database most commands name the missing file and its
@@ -20,7 +21,7 @@ func TestNoDatabase(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		r := runCommand(t, dir, "", args...)
-		if r.code != exitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+		if r.code != cli.ExitFailed || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
 			!strings.Contains(r.stderr, "there is no database "+filepath.Join(dir, sqlite.File)+": DATA_DIR") {
 			t.Errorf("%v: %+v", args, r)
 		}
@@ -34,7 +35,7 @@ func TestNoDatabase(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		for i, note := range []string{"There was no database in " + dir + " (DATA_DIR)", ""} {
 			r := runCommand(t, dir, password, args...)
-			if first := i == 0; first && r.code != exitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, note) {
+			if first := i == 0; first && r.code != cli.ExitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, note) {
 				t.Errorf("%v, run %d: %+v", args, i+1, r)
 			}
 		}
@@ -52,20 +53,20 @@ func TestFilesAreNotLost(t *testing.T) {
 		}
 		r := runCommand(t, dir, "", append(write, file)...)
 		kept, err := os.ReadFile(file)
-		if r.code != exitFailed || !strings.Contains(r.stderr, file+" already exists: use --force to overwrite it\n") || err != nil || string(kept) != "precious" {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, file+" already exists: use --force to overwrite it\n") || err != nil || string(kept) != "precious" {
 			t.Errorf("%v: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		r = runCommand(t, dir, "", append(write, "--force", file)...)
-		if kept, err = os.ReadFile(file); r.code != exitOK || err != nil || string(kept) == "precious" {
+		if kept, err = os.ReadFile(file); r.code != cli.ExitOK || err != nil || string(kept) == "precious" {
 			t.Errorf("%v --force: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		nowhere := filepath.Join(file, "in", "it")
-		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != exitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
+		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
 			t.Errorf("%v to a path below a file: %+v", write, r)
 		}
 	}
 	own := filepath.Join(dir, sqlite.File)
-	if r := runCommand(t, dir, "", "backup", "--force", own); r.code != exitFailed || !strings.Contains(r.stderr, own+" is the database itself") {
+	if r := runCommand(t, dir, "", "backup", "--force", own); r.code != cli.ExitFailed || !strings.Contains(r.stderr, own+" is the database itself") {
 		t.Errorf("a backup onto the database: %+v", r)
 	}
 }
@@ -73,25 +74,11 @@ func TestFilesAreNotLost(t *testing.T) {
 // TestNoPlugins checks the message for a missing plugin folder and for an empty one.
 func TestNoPlugins(t *testing.T) {
 	empty := t.TempDir()
-	for folder, code := range map[string]int{filepath.Join(empty, "missing"): exitFailed, empty: exitOK} {
+	for folder, code := range map[string]int{filepath.Join(empty, "missing"): cli.ExitFailed, empty: cli.ExitOK} {
 		var stdout, stderr strings.Builder
-		got := run(t.Context(), process{args: []string{"plugins"}, environ: []string{"PLUGIN_DIR=" + folder}, stdout: &stdout, stderr: &stderr})
+		got := run(t.Context(), cli.Process{Args: []string{"plugins"}, Environ: []string{"PLUGIN_DIR=" + folder}, Stdout: &stdout, Stderr: &stderr})
 		if text := stderr.String(); got != code || !strings.Contains(text, folder) || !strings.Contains(text, "PLUGIN_DIR") || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", folder, got, stdout.String(), text)
 		}
-	}
-}
-
-// TestCountInvalid checks that the verb agrees with the number.
-func TestCountInvalid(t *testing.T) {
-	for want, n := range map[string][2]int{
-		"the document is not valid": {1, 1}, "1 of 2 documents is not valid": {1, 2}, "2 of 2 documents are not valid": {2, 2},
-	} {
-		if err := countInvalid(n[0], n[1]); err == nil || err.Error() != want {
-			t.Errorf("%v: %v, want %q", n, err, want)
-		}
-	}
-	if err := countInvalid(0, 1); err != nil {
-		t.Error(err)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 )
 
 // TestPublisherErrors checks that each error is one sentence that names the problem, and that the
@@ -27,34 +30,34 @@ func TestPublisherErrors(t *testing.T) {
 		code        int
 		names       string
 	}{
-		{missing, []string{"publish", document}, exitSignIn, "tollgate login"},
-		{missing, []string{"publish", "--url", "https://127.0.0.1:1", filepath.Join(dir, "nothing.json")}, exitFailed, "nothing.json"},
-		{missing, []string{"publish", "--url", "http://127.0.0.1:1", document}, exitFailed, "127.0.0.1:1"},
-		{missing, []string{"publish"}, exitFailed, "arg"},
-		{missing, []string{"publish", "-o", "xml", document}, exitFailed, "--output"},
-		{missing, []string{"status"}, exitSignIn, "tollgate login"},
-		{missing, []string{"status", "--url", "http://example.com"}, exitFailed, "--insecure-http"},
-		{missing, []string{"status", "--set", "deleted"}, exitFailed, "NAME"},
-		{missing, []string{"status", "com.example/weather", "--message", "M"}, exitFailed, "--set"},
-		{missing, []string{"status", "com.example/weather@"}, exitFailed, "NAME@VERSION"},
-		{missing, []string{"status", "@1.0.0"}, exitFailed, "NAME@VERSION"},
-		{missing, []string{"whoami"}, exitSignIn, "tollgate login"},
-		{missing, []string{"logout"}, exitSignIn, "tollgate login"},
-		{missing, []string{"login", "--code", "123456"}, exitSignIn, "tollgate login"},
-		{missing, []string{"login"}, exitFailed, "--url"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1"}, exitFailed, "--email"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "a@example.com"}, exitFailed, "--password-stdin"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "nonsense", "--password-stdin"}, exitFailed, "email"},
-		{missing, []string{"login", "--step-up", "pigeon"}, exitFailed, "--step-up"},
-		{missing, []string{"login", "--step-up", "email", "--code", "123456"}, exitFailed, "--code"},
-		{missing, []string{"login", "--url", "http://example.com", "--email", "a@example.com", "--password-stdin"}, exitFailed, "--insecure-http"},
-		{readable, []string{"whoami"}, exitFailed, readable},
-		{readable, []string{"login"}, exitFailed, readable},
+		{missing, []string{"publish", document}, cli.ExitSignIn, "tollgate login"},
+		{missing, []string{"publish", "--url", "https://127.0.0.1:1", filepath.Join(dir, "nothing.json")}, cli.ExitFailed, "nothing.json"},
+		{missing, []string{"publish", "--url", "http://127.0.0.1:1", document}, cli.ExitFailed, "127.0.0.1:1"},
+		{missing, []string{"publish"}, cli.ExitFailed, "arg"},
+		{missing, []string{"publish", "-o", "xml", document}, cli.ExitFailed, "--output"},
+		{missing, []string{"status"}, cli.ExitSignIn, "tollgate login"},
+		{missing, []string{"status", "--url", "http://example.com"}, cli.ExitFailed, "--insecure-http"},
+		{missing, []string{"status", "--set", "deleted"}, cli.ExitFailed, "NAME"},
+		{missing, []string{"status", "com.example/weather", "--message", "M"}, cli.ExitFailed, "--set"},
+		{missing, []string{"status", "com.example/weather@"}, cli.ExitFailed, "NAME@VERSION"},
+		{missing, []string{"status", "@1.0.0"}, cli.ExitFailed, "NAME@VERSION"},
+		{missing, []string{"whoami"}, cli.ExitSignIn, "tollgate login"},
+		{missing, []string{"logout"}, cli.ExitSignIn, "tollgate login"},
+		{missing, []string{"login", "--code", "123456"}, cli.ExitSignIn, "tollgate login"},
+		{missing, []string{"login"}, cli.ExitFailed, "--url"},
+		{missing, []string{"login", "--url", "http://127.0.0.1:1"}, cli.ExitFailed, "--email"},
+		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "a@example.com"}, cli.ExitFailed, "--password-stdin"},
+		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "nonsense", "--password-stdin"}, cli.ExitFailed, "email"},
+		{missing, []string{"login", "--step-up", "pigeon"}, cli.ExitFailed, "--step-up"},
+		{missing, []string{"login", "--step-up", "email", "--code", "123456"}, cli.ExitFailed, "--code"},
+		{missing, []string{"login", "--url", "http://example.com", "--email", "a@example.com", "--password-stdin"}, cli.ExitFailed, "--insecure-http"},
+		{readable, []string{"whoami"}, cli.ExitFailed, readable},
+		{readable, []string{"login"}, cli.ExitFailed, readable},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), process{
-			args: c.args, environ: []string{credentialsVariable + "=" + c.credentials},
-			stdin: strings.NewReader("password"), stdout: &stdout, stderr: &stderr,
+		code := run(t.Context(), cli.Process{
+			Args: c.args, Environ: []string{person.CredentialsVariable + "=" + c.credentials},
+			Stdin: strings.NewReader("password"), Stdout: &stdout, Stderr: &stderr,
 		})
 		if code != c.code || !strings.Contains(stderr.String(), c.names) || strings.Count(stderr.String(), "\n") != 1 || stdout.Len() > 0 {
 			t.Errorf("%v: code %d, %q, %q, want %d and one sentence that contains %q", c.args, code, stderr.String(), stdout.String(), c.code, c.names)

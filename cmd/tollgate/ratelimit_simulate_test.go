@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 )
 
 // simulated is the folder of two directories of rules, recorded requests, and the output about them.
@@ -19,9 +21,9 @@ const simulated = "testdata/simulate"
 func simulateCommand(t *testing.T, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), process{
-		args:    append([]string{"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new"}, args...),
-		environ: environ, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
+	code := run(t.Context(), cli.Process{
+		Args:    append([]string{"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new"}, args...),
+		Environ: environ, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 	})
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -46,7 +48,7 @@ func TestSimulateOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.code != exitOK || r.stderr != "" || r.stdout != string(want) {
+		if r.code != cli.ExitOK || r.stderr != "" || r.stdout != string(want) {
 			t.Errorf("%s: code %d, %q, got\n%s\nwant\n%s", format, r.code, r.stderr, r.stdout, want)
 		}
 		if piped := simulateCommand(t, nil, string(content), "--output", format, "-"); piped != r {
@@ -72,37 +74,37 @@ func TestSimulateExitCodes(t *testing.T) {
 		code    int
 		stderr  string // a part of it
 	}{
-		"no requests":            {nil, "", []string{"-"}, exitOK, ""},
-		"as many as allowed":     {nil, "", []string{"--max-new-refusals", newlyRefused, traffic}, exitOK, ""},
-		"more than allowed":      {nil, "", []string{"--max-new-refusals", "2", traffic}, exitLimit, "tollgate: the new rules refuse too many requests: 3, and --max-new-refusals is 2\n"},
-		"none allowed":           {nil, "", []string{"--max-new-refusals=0", "--output=json", traffic}, exitLimit, "too many"},
-		"malformed":              {nil, line + line + "{\n", []string{"-"}, exitFailed, "tollgate: standard input: line 3: a name must be a text\n"},
-		"half a line":            {nil, line + line[:20], []string{"-"}, exitFailed, "line 2: time is not closed"},
-		"an empty line":          {nil, line + "\n" + line, []string{"-"}, exitFailed, "line 2: it must be an object"},
-		"out of order":           {nil, line + strings.Replace(line, "2026", "2025", 1), []string{"-"}, exitFailed, "line 2: the time 2025-01-01T00:00:00Z is before that of the request before, 2026-01-01T00:00:00Z"},
-		"a missing file":         {nil, "", []string{wrong + "/missing.jsonl"}, exitFailed, "missing.jsonl: no such file"},
-		"a folder":               {nil, "", []string{wrong}, exitFailed, "is a directory"},
-		"wrong old rules":        {nil, "", []string{"--old", wrong, traffic}, exitFailed, "rules.yaml:2:15: key must not be empty"},
-		"wrong new rules":        {nil, "", []string{"--new", wrong, traffic}, exitFailed, "rules.yaml:2:15: key must not be empty"},
-		"no rules":               {nil, "", []string{"--new", t.TempDir(), traffic}, exitFailed, ""},
-		"a negative number":      {nil, "", []string{"--max-new-refusals", "-1", traffic}, exitFailed, `--max-new-refusals: "-1" is not a whole number`},
-		"an unknown format":      {nil, "", []string{"--output", "yaml", traffic}, exitFailed, "--output: unknown format"},
-		"no recording":           {nil, "", nil, exitFailed, "wrong number of arguments (0)"},
-		"two recordings":         {nil, "", []string{traffic, traffic}, exitFailed, "wrong number of arguments (2)"},
-		"a wrong setting":        {[]string{"COUNTERS_IN_PROCESS_MAX=0"}, "", []string{traffic}, exitFailed, "COUNTERS_IN_PROCESS_MAX"},
-		"a setting of others":    {[]string{"GRPC_PORT=99999", "SECRET_KEY=short", "RATELIMIT_RECORD_SAMPLE=7"}, "", []string{traffic}, exitOK, ""},
-		"too many counters":      {[]string{"COUNTERS_IN_PROCESS_MAX=1"}, "", []string{traffic}, exitOK, "warning: "},
-		"a setting of the rules": {[]string{"MERGE_DOMAIN_CONFIG=maybe"}, "", []string{traffic}, exitFailed, "MERGE_DOMAIN_CONFIG"},
+		"no requests":            {nil, "", []string{"-"}, cli.ExitOK, ""},
+		"as many as allowed":     {nil, "", []string{"--max-new-refusals", newlyRefused, traffic}, cli.ExitOK, ""},
+		"more than allowed":      {nil, "", []string{"--max-new-refusals", "2", traffic}, cli.ExitLimit, "tollgate: the new rules refuse too many requests: 3, and --max-new-refusals is 2\n"},
+		"none allowed":           {nil, "", []string{"--max-new-refusals=0", "--output=json", traffic}, cli.ExitLimit, "too many"},
+		"malformed":              {nil, line + line + "{\n", []string{"-"}, cli.ExitFailed, "tollgate: standard input: line 3: a name must be a text\n"},
+		"half a line":            {nil, line + line[:20], []string{"-"}, cli.ExitFailed, "line 2: time is not closed"},
+		"an empty line":          {nil, line + "\n" + line, []string{"-"}, cli.ExitFailed, "line 2: it must be an object"},
+		"out of order":           {nil, line + strings.Replace(line, "2026", "2025", 1), []string{"-"}, cli.ExitFailed, "line 2: the time 2025-01-01T00:00:00Z is before that of the request before, 2026-01-01T00:00:00Z"},
+		"a missing file":         {nil, "", []string{wrong + "/missing.jsonl"}, cli.ExitFailed, "missing.jsonl: no such file"},
+		"a folder":               {nil, "", []string{wrong}, cli.ExitFailed, "is a directory"},
+		"wrong old rules":        {nil, "", []string{"--old", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty"},
+		"wrong new rules":        {nil, "", []string{"--new", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty"},
+		"no rules":               {nil, "", []string{"--new", t.TempDir(), traffic}, cli.ExitFailed, ""},
+		"a negative number":      {nil, "", []string{"--max-new-refusals", "-1", traffic}, cli.ExitFailed, `--max-new-refusals: "-1" is not a whole number`},
+		"an unknown format":      {nil, "", []string{"--output", "yaml", traffic}, cli.ExitFailed, "--output: unknown format"},
+		"no recording":           {nil, "", nil, cli.ExitFailed, "wrong number of arguments (0)"},
+		"two recordings":         {nil, "", []string{traffic, traffic}, cli.ExitFailed, "wrong number of arguments (2)"},
+		"a wrong setting":        {[]string{"COUNTERS_IN_PROCESS_MAX=0"}, "", []string{traffic}, cli.ExitFailed, "COUNTERS_IN_PROCESS_MAX"},
+		"a setting of others":    {[]string{"GRPC_PORT=99999", "SECRET_KEY=short", "RATELIMIT_RECORD_SAMPLE=7"}, "", []string{traffic}, cli.ExitOK, ""},
+		"too many counters":      {[]string{"COUNTERS_IN_PROCESS_MAX=1"}, "", []string{traffic}, cli.ExitOK, "warning: "},
+		"a setting of the rules": {[]string{"MERGE_DOMAIN_CONFIG=maybe"}, "", []string{traffic}, cli.ExitFailed, "MERGE_DOMAIN_CONFIG"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := simulateCommand(t, test.environ, test.stdin, test.args...)
-			if r.code != test.code || !strings.Contains(r.stderr, test.stderr) || (r.code == exitFailed) != (r.stdout == "") {
+			if r.code != test.code || !strings.Contains(r.stderr, test.stderr) || (r.code == cli.ExitFailed) != (r.stdout == "") {
 				t.Errorf("got %+v", r)
 			}
 		})
 	}
-	if r := runCommand(t, t.TempDir(), "", "ratelimit", "simulate", traffic); r.code != exitFailed || !strings.Contains(r.stderr, "--new and --old are missing") {
+	if r := runCommand(t, t.TempDir(), "", "ratelimit", "simulate", traffic); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--new and --old are missing") {
 		t.Errorf("without directories: %+v", r)
 	}
 }
@@ -113,7 +115,7 @@ func TestSimulateStopsWhenOver(t *testing.T) {
 	last := `{"time":"2026-01-01T00:00:00Z","domain":"shop","descriptors":[{"entries":[{"key":"contract","value":"c"}]}]}` + "\n"
 	for _, test := range []struct{ environ, want string }{{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "3"}, {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true", "2"}} {
 		r := simulateCommand(t, []string{test.environ}, strings.Repeat(request, 4)+last, "-")
-		if fields := strings.Fields(r.stdout); r.code != exitOK || len(fields) < 14 || fields[11] != test.want {
+		if fields := strings.Fields(r.stdout); r.code != cli.ExitOK || len(fields) < 14 || fields[11] != test.want {
 			t.Errorf("%s: %+v", test.environ, r)
 		}
 	}
@@ -151,11 +153,11 @@ func (g *generatedTraffic) Read(p []byte) (int, error) {
 func BenchmarkSimulate(b *testing.B) {
 	var stdout, stderr bytes.Buffer
 	b.ReportAllocs()
-	code := run(b.Context(), process{
-		args:  []string{"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new", "-"},
-		stdin: &generatedTraffic{rest: b.N}, stdout: &stdout, stderr: &stderr,
+	code := run(b.Context(), cli.Process{
+		Args:  []string{"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new", "-"},
+		Stdin: &generatedTraffic{rest: b.N}, Stdout: &stdout, Stderr: &stderr,
 	})
-	if code != exitOK || !strings.Contains(stdout.String(), strconv.Itoa(b.N)) {
+	if code != cli.ExitOK || !strings.Contains(stdout.String(), strconv.Itoa(b.N)) {
 		b.Fatal(code, stderr.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -56,7 +57,7 @@ func withBackquotes(text string) string { return strings.ReplaceAll(text, "^", "
 func commandReference() string {
 	var b strings.Builder
 	b.WriteString(withBackquotes(commandsHead))
-	visitCommands(newRoot(process{}), func(c *cobra.Command) { writeCommand(&b, c) })
+	cli.VisitCommands(newRoot(cli.Process{}), func(c *cobra.Command) { writeCommand(&b, c) })
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 

@@ -8,6 +8,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/operator"
 )
 
 func TestRiskReplay(t *testing.T) {
@@ -26,19 +29,19 @@ func TestRiskReplay(t *testing.T) {
 		out   string
 		says  string
 	}{
-		{"", []string{file}, exitOK, verdict, ""},
-		{good, []string{"-"}, exitOK, verdict, ""},
-		{good, []string{"-", "--output", "table"}, exitOK, "30: no step-up or MFA was passed on the device\n", ""},
-		{good + "{}\n", []string{"-"}, exitFailed, verdict, "line 2: id "},
-		{good, []string{"-", "--output", "xml"}, exitFailed, "", "--output"},
-		{good, []string{"-", "--assume-step-up", "some"}, exitFailed, "", "--assume-step-up"},
-		{good, []string{"-", "--scorer", "some"}, exitFailed, "", "--scorer"},
-		{good, []string{"-", "--scorer", "both"}, exitOK, strings.TrimSuffix(verdict, "}\n") + `,"pointsScore":30,"historyScore":null,"historySilent":"installation"}` + "\n", ""},
-		{good, []string{"-", "--scorer", "history", "--output", "table"}, exitOK, "30: no step-up or MFA was passed on the device\n", ""},
-		{good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, exitOK, "legit     1       0.0 %             0.0 %                0.0 %\n", ""},
-		{good, []string{"-", "--target-challenge", "0"}, exitFailed, "", "--target-challenge"},
-		{"", []string{"-", "--target-challenge", "0.1"}, exitFailed, "", "no sign-ins"},
-		{"", []string{filepath.Join(dir, "none.jsonl")}, exitFailed, "", "none.jsonl"},
+		{"", []string{file}, cli.ExitOK, verdict, ""},
+		{good, []string{"-"}, cli.ExitOK, verdict, ""},
+		{good, []string{"-", "--output", "table"}, cli.ExitOK, "30: no step-up or MFA was passed on the device\n", ""},
+		{good + "{}\n", []string{"-"}, cli.ExitFailed, verdict, "line 2: id "},
+		{good, []string{"-", "--output", "xml"}, cli.ExitFailed, "", "--output"},
+		{good, []string{"-", "--assume-step-up", "some"}, cli.ExitFailed, "", "--assume-step-up"},
+		{good, []string{"-", "--scorer", "some"}, cli.ExitFailed, "", "--scorer"},
+		{good, []string{"-", "--scorer", "both"}, cli.ExitOK, strings.TrimSuffix(verdict, "}\n") + `,"pointsScore":30,"historyScore":null,"historySilent":"installation"}` + "\n", ""},
+		{good, []string{"-", "--scorer", "history", "--output", "table"}, cli.ExitOK, "30: no step-up or MFA was passed on the device\n", ""},
+		{good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, cli.ExitOK, "legit     1       0.0 %             0.0 %                0.0 %\n", ""},
+		{good, []string{"-", "--target-challenge", "0"}, cli.ExitFailed, "", "--target-challenge"},
+		{"", []string{"-", "--target-challenge", "0.1"}, cli.ExitFailed, "", "no sign-ins"},
+		{"", []string{filepath.Join(dir, "none.jsonl")}, cli.ExitFailed, "", "none.jsonl"},
 	} {
 		r := runCommand(t, dir, c.stdin, append([]string{"risk", "replay"}, c.args...)...)
 		if r.code != c.code || !strings.HasSuffix(r.stdout, c.out) || !strings.Contains(r.stderr, c.says) || c.says != "" && strings.Count(r.stderr, "\n") != 1 {
@@ -57,12 +60,12 @@ func TestSuggestedBounds(t *testing.T) {
 	in.WriteString(`{"id":"x","ts":1795262500,"userId":11,"ip":"203.0.113.1","passwordCorrect":false,"label":"thief"}` + "\n")
 	in.WriteString(`{"id":"y","ts":1795262501,"userId":11,"ip":"203.0.113.1","passwordCorrect":true,"ipReputation":"tor","label":"thief"}` + "\n")
 	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--scorer", "both", "--target-challenge", "0.05")
-	var got, want suggestionJSON
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != exitOK {
+	var got, want operator.SuggestionJSON
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("%+v: %v", r, err)
 	}
 	want.Bounds = map[string]int{"RISK_FULL_TRUST_MAX": 30, "RISK_LIMITED_TRUST_MAX": 30, "RISK_UNVERIFIED_MAX": 30}
-	want.Legitimate, want.Attacks = outcomeJSON{Label: "legit", SignIns: 10}, []outcomeJSON{{"thief", 1, 1, 1, 1}}
+	want.Legitimate, want.Attacks = operator.OutcomeJSON{Label: "legit", SignIns: 10}, []operator.OutcomeJSON{{Label: "thief", SignIns: 1, Challenged: 1, Unverified: 1, HighRisk: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

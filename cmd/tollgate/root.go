@@ -2,16 +2,18 @@ package main
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/limits"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/operator"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/service"
 )
 
-func newRoot(p process) *cobra.Command {
+func newRoot(p cli.Process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tollgate",
 		Short: "Registry, sign-in and rate limits for an organisation's tool servers",
@@ -26,40 +28,26 @@ func newRoot(p process) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetArgs(p.args)
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	root.AddCommand(
-		newServe(p), newRatelimit(p), newHealth(p), newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p),
-		newPolicy(p), newReview(p), newView(p), newWebhook(p), newMirror(p),
-		newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p), newPlugins(p), newSettings(p),
-		newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p),
-	)
-	addCompletion(root)
-	for _, c := range root.Commands() {
-		showHelpOfGroups(c)
-	}
-	explainUsage(root)
+	root.SetArgs(p.Args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	root.AddCommand(service.Commands(p)...)
+	root.AddCommand(operator.Commands(p)...)
+	root.AddCommand(person.Commands(p)...)
+	root.AddCommand(limits.NewCommand(p))
+	cli.CompleteCommands(root)
 	return root
 }
 
-// readSettings reads the settings of the process.
-func readSettings(p process) (settings.Settings, error) {
-	return settings.Read(p.environ)
-}
-
-// errorSentence returns the text of an error for the operator, in one line: the message of a fault,
-// with its cause if a dependency failed. Errors of rate limit rules have one line each.
-func errorSentence(err error) string {
-	text := err.Error()
-	var faults ruleset.Faults
-	if errors.As(err, &faults) {
-		return text
+// exitCode returns the exit code for an error.
+func exitCode(err error) int {
+	var needed *account.SignInNeeded
+	if errors.As(err, &needed) {
+		return cli.ExitSignIn
 	}
-	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
-		text = f.Message
+	if errors.Is(err, limits.ErrNewRefusals) {
+		return cli.ExitLimit
 	}
-	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // join Cobra's suggestion to the sentence
-	return strings.Join(strings.Fields(text), " ")
+	return cli.ExitFailed
 }

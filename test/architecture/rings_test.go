@@ -140,6 +140,8 @@ func TestRings(t *testing.T) {
 		{"wiring on a command", "wiring", ours + "cmd/tollgate", "a wiring may not import a command"},
 		{"wiring on a test", "wiring", ours + "test/load", "a wiring may not import a spanning test"},
 		{"command on wiring", "cmd/tollgate", ours + "wiring/settings", ""},
+		{"command on its own package", "cmd/tollgate/operator", ours + "cmd/tollgate/cli", ""},
+		{"command on another command", "cmd/ratelimit-client", ours + "cmd/tollgate/cli", "a command of ratelimit-client may not import a command of tollgate"},
 		{"example on the core", "docs/examples/xds", ours + "core/ratelimit", "a example may not import a model"},
 		{"command on a test", "cmd/tollgate", ours + "test/load", "a command may not import a spanning test"},
 		{"test on anything", "test/acceptance", ours + "cmd/tollgate", ""},

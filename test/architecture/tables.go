@@ -23,7 +23,7 @@ const (
 	sdk          ring = "plugin SDK"      // imported by authors of plugins
 	pluginBinary ring = "plugin binary"   // one process
 	wiring       ring = "wiring"          // connects the parts
-	command      ring = "command"         // main packages
+	command      ring = "command"         // programs, each with its packages
 	spanning     ring = "spanning test"   // tests of more than one package
 	waiting      ring = "waiting test"    // how tests wait, for all packages that are for tests alone
 	example      ring = "example"         // programs in the documentation; they import other modules only
@@ -46,7 +46,7 @@ var mayImport = map[ring][]ring{
 	sdk:          {kernel, model, port, contract, protocol, sdk},
 	pluginBinary: {protocol, sdk},
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
-	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
+	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring, command},
 	spanning: {
 		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
 	},
@@ -60,6 +60,7 @@ var withinFamily = map[ring][]ring{
 	driving: {driving},
 	driven:  {driven},
 	bridge:  {bridge},
+	command: {command},
 }
 
 // kernelPackages are the folders of core that belong to no hexagon.

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// Output is the output format of a command.
+type Output struct {
+	Format  string
+	formats []string // supported formats
+}
+
+// AddOutput adds the --output flag to a command that prints a table or JSON.
+func AddOutput(c *cobra.Command) *Output {
+	return AddFormats(c, "output format: table or json", "table", "json")
+}
+
+// AddFormats adds the --output flag with the formats of a command, the default first. Any other
+// format is an error before the command starts its work.
+func AddFormats(c *cobra.Command, usage string, formats ...string) *Output {
+	o := &Output{formats: formats}
+	c.Flags().StringVarP(&o.Format, "output", "o", formats[0], usage)
+	CompleteValues(c, "output", formats...)
+	c.PreRunE = func(*cobra.Command, []string) error { return o.checkFormat() }
+	return o
+}
+
+// checkFormat returns an error if the format is not supported.
+func (o *Output) checkFormat() error {
+	if !slices.Contains(o.formats, o.Format) {
+		return fmt.Errorf("--output: unknown format %q; use one of %s", o.Format, strings.Join(o.formats, ", "))
+	}
+	return nil
+}
+
+// PrintResult writes a table in the chosen format.
+func (o *Output) PrintResult(w io.Writer, t Table) error {
+	if o.Format != "json" {
+		return PrintTable(w, t)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(t.Value); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// FormatCount returns a number with the singular or the plural of a noun.
+func FormatCount(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// FormatTime formats a time as the API does; the zero time is an empty text.
+func FormatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// FormatAddress formats an address; an unknown address is an empty text.
+func FormatAddress(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// ReplaceControls replaces control characters, so that text from other people cannot control the
+// terminal or break the layout of a table.
+func ReplaceControls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

@@ -1,0 +1,60 @@
+// Package cli is what all commands share: streams, exit codes, tables and JSON, prompts, progress, flags,
+// completion and the explanation of wrong use. It knows no command.
+package cli
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// Process contains the arguments, environment and streams of one run of the program.
+type Process struct {
+	Args    []string
+	Environ []string
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	// Build is what the service says about the program.
+	Build wiring.Build
+	// Exit ends the process at once. Only main sets it.
+	Exit func(code int)
+}
+
+// The exit codes of all commands.
+const (
+	ExitOK     = 0
+	ExitFailed = 1
+	ExitLimit  = 2 // a check of "ratelimit simulate" found more than its limit
+	ExitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it
+)
+
+// ErrorSentence returns the text of an error for the operator, in one line: the message of a fault,
+// with its cause if a dependency failed. Errors of rate limit rules have one line each.
+func ErrorSentence(err error) string {
+	text := err.Error()
+	var faults ruleset.Faults
+	if errors.As(err, &faults) {
+		return text
+	}
+	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
+		text = f.Message
+	}
+	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // join Cobra's suggestion to the sentence
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Getenv returns the value of an environment variable; empty if it is not set.
+func (p Process) Getenv(name string) string {
+	value := ""
+	for _, entry := range p.Environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v // the last one wins, as in os/exec
+		}
+	}
+	return value
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/term"
+)
+
+const (
+	columnGap = 2 // spaces between columns
+	// minColumnWidth is the minimum width of a column of texts. Longer words are cut.
+	minColumnWidth = 20
+	// minLastWidth is the width below which the last column, which usually contains explanations,
+	// moves below the others.
+	minLastWidth = 36
+)
+
+// Table is the output of a command, for people and for programs.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	Value  any // printed with --output json
+}
+
+// ListTable returns the table of a list of structs. The fields with a column tag, which is their
+// title, are the columns of the table; the JSON output contains all fields.
+func ListTable[R any](list []R) Table {
+	t := Table{Value: append([]R{}, list...)}
+	var columns []int
+	for i, row := 0, reflect.TypeFor[R](); i < row.NumField(); i++ {
+		if title, ok := row.Field(i).Tag.Lookup("column"); ok {
+			t.Header, columns = append(t.Header, title), append(columns, i)
+		}
+	}
+	for _, one := range list {
+		row := reflect.ValueOf(one)
+		cells := make([]string, len(columns))
+		for n, i := range columns {
+			cells[n] = fmt.Sprint(row.Field(i).Interface())
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// IsTerminal reports whether a writer is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// TerminalWidth returns the number of columns of a terminal, or 0 if the writer is not a terminal.
+func TerminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// PrintTable prints a table for people. On a terminal it wraps long cells in their columns. If the
+// last column would be too narrow for its texts, it moves below the others; if that is still too
+// wide, each row becomes a block of lines. Control characters in cells are replaced.
+func PrintTable(w io.Writer, t Table) error { return t.printWithin(w, TerminalWidth(w)) }
+
+// printWithin prints the table for a terminal of a width; 0 means any width.
+func (t Table) printWithin(w io.Writer, width int) error {
+	rows := [][]string{t.Header}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = ReplaceControls(cell)
+		}
+		rows = append(rows, cells)
+	}
+	out := bufio.NewWriter(w) // Flush returns its first error
+	writeTable(out, rows, measureColumns(rows), width)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+func writeTable(out *bufio.Writer, rows [][]string, all []extent, width int) {
+	last := len(all) - 1
+	if widths, ok := fitColumns(all, width); ok && (last == 0 || widths[last] >= min(all[last].full, minLastWidth)) {
+		for _, row := range rows {
+			printRow(out, row, widths)
+		}
+		return
+	}
+	if widths, ok := fitColumns(all[:last], width); ok {
+		for _, row := range rows {
+			printRow(out, row[:last], widths)
+			printBelow(out, row[last], width)
+		}
+		return
+	}
+	printBlocks(out, rows, width)
+}
+
+// extent is the width of a column.
+type extent struct {
+	full    int // without wrapping
+	minimum int // with as much wrapping as possible
+}
+
+// measureColumns returns the extents of all columns. A column whose cells are single words, for
+// example names or ids, is not cut.
+func measureColumns(rows [][]string) []extent {
+	all := make([]extent, len(rows[0]))
+	for i := range all {
+		names := true
+		for _, row := range rows {
+			all[i].full = max(all[i].full, uniseg.StringWidth(row[i]))
+			parts := splitWords(row[i])
+			names = names && len(parts) <= 1
+			for _, word := range parts {
+				all[i].minimum = max(all[i].minimum, uniseg.StringWidth(strings.TrimRight(word, " ")))
+			}
+		}
+		if !names {
+			all[i].minimum = min(all[i].minimum, minColumnWidth)
+		}
+	}
+	return all
+}
+
+// fitColumns returns the widths of columns in a terminal, and whether they fit. It narrows the
+// widest columns first.
+func fitColumns(all []extent, width int) ([]int, bool) {
+	widths, sum, widest := make([]int, len(all)), 0, 0
+	for i, e := range all {
+		widths[i] = e.full
+		sum, widest = sum+e.full, max(widest, e.full)
+	}
+	for room := width - columnGap*(len(all)-1); width > 0 && sum > room; widest-- {
+		if widest == 0 {
+			return nil, false
+		}
+		sum = 0
+		for i, e := range all {
+			widths[i] = max(e.minimum, min(e.full, widest))
+			sum += widths[i]
+		}
+	}
+	return widths, true
+}
+
+// printBelow prints the last cell of a row below the others, indented.
+func printBelow(out *bufio.Writer, text string, width int) {
+	if text != "" {
+		const indent = 2 * columnGap
+		printRow(out, []string{"", text}, []int{indent - columnGap, max(minColumnWidth, width-indent)})
+	}
+}
+
+// printRow prints the cells of a row next to each other.
+func printRow(out *bufio.Writer, row []string, widths []int) {
+	wrapped, height := make([][]string, len(row)), 1
+	for i, cell := range row {
+		wrapped[i] = wrapText(cell, widths[i])
+		height = max(height, len(wrapped[i]))
+	}
+	for n := range height {
+		var line strings.Builder
+		for i, cell := range wrapped {
+			text := ""
+			if n < len(cell) {
+				text = cell[n]
+			}
+			line.WriteString(text + strings.Repeat(" ", widths[i]-uniseg.StringWidth(text)+columnGap))
+		}
+		_, _ = out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// printBlocks prints one line per cell, with the title of its column, and an empty line between
+// rows.
+func printBlocks(out *bufio.Writer, rows [][]string, width int) {
+	titles := 0
+	for _, title := range rows[0] {
+		titles = max(titles, uniseg.StringWidth(title))
+	}
+	for n, row := range rows[1:] {
+		if n > 0 {
+			_, _ = out.WriteString("\n")
+		}
+		for i, cell := range row {
+			printRow(out, []string{rows[0][i], cell}, []int{titles, max(minColumnWidth, width-titles-columnGap)})
+		}
+	}
+}
+
+// HangText puts a text after columns of a fixed width, wrapped to the width of the terminal. If
+// there is too little room after the columns, the text goes below them.
+func HangText(columns, text string, width int) string {
+	indent := len(columns)
+	switch {
+	case width == 0:
+		return columns + text
+	case width-indent < minColumnWidth:
+		indent = 2 * columnGap
+		columns = strings.TrimRight(columns, " ") + "\n" + strings.Repeat(" ", indent)
+	}
+	return columns + strings.Join(wrapText(text, max(minColumnWidth, width-indent)), "\n"+strings.Repeat(" ", indent))
+}
+
+// wrapText breaks a text into lines of a maximum width, between words if possible.
+func wrapText(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range splitWords(text) {
+		if line != "" && uniseg.StringWidth(line+strings.TrimRight(word, " ")) > width {
+			lines, line = append(lines, strings.TrimRight(line, " ")), ""
+		}
+		for uniseg.StringWidth(strings.TrimRight(word, " ")) > width {
+			var head string
+			head, word = cutText(word, width)
+			lines = append(lines, head)
+		}
+		line += word
+	}
+	return append(lines, strings.TrimRight(line, " "))
+}
+
+// splitWords splits a text where a line may end: after a space, and after the separators of
+// addresses, paths and lists.
+func splitWords(text string) []string {
+	var list []string
+	for text != "" {
+		end := strings.IndexAny(text, " /,;&=") + 1
+		if end == 0 {
+			end = len(text)
+		}
+		for end < len(text) && text[end] == text[end-1] { // as in https://
+			end++
+		}
+		list = append(list, text[:end])
+		text = text[end:]
+	}
+	return list
+}
+
+// cutText splits a text that is wider than width. The first part has at least one character.
+func cutText(text string, width int) (head, tail string) {
+	for rest, used := text, 0; rest != ""; {
+		cluster, after, wide, _ := uniseg.FirstGraphemeClusterInString(rest, -1)
+		if used += wide; used > width && len(rest) < len(text) {
+			return text[:len(text)-len(rest)], cluster + after
+		}
+		rest = after
+	}
+	return text, ""
+}

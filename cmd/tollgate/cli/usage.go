@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// explainUsage replaces the error messages of Cobra and of package flag by messages that show how
+// to use the command.
+func explainUsage(root *cobra.Command) {
+	root.SetFlagErrorFunc(explainFlagError)
+	VisitCommands(root, func(c *cobra.Command) {
+		if c.Args != nil && !c.HasSubCommands() {
+			c.Args = explainArgs(c.Args)
+		}
+		if c.Name() == "help" {
+			c.Run, c.RunE = nil, showHelp
+		}
+	})
+}
+
+// explainArgs returns a check of arguments whose error shows how to use the command. It reports
+// missing flags first; Cobra would report them only after the arguments.
+func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		missing := missingFlags(c)
+		switch {
+		case len(missing) == 1:
+			return fmt.Errorf("%s is missing: use '%s'", missing[0], c.UseLine())
+		case len(missing) > 1:
+			last := len(missing) - 1
+			return fmt.Errorf("%s and %s are missing: use '%s'", strings.Join(missing[:last], ", "), missing[last], c.UseLine())
+		case check(c, args) != nil:
+			return fmt.Errorf("wrong number of arguments (%d): use '%s'", len(args), c.UseLine())
+		}
+		return nil
+	}
+}
+
+// missingFlags returns the names of the required flags that are missing.
+func missingFlags(c *cobra.Command) (names []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// explainFlagError names the flag whose value is not a number.
+func explainFlagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) || !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
+		return err
+	}
+	if flag := invalid.GetFlag(); flag.Value.Type() != "bool" {
+		return fmt.Errorf("--%s: %q is not a whole number, or too large", flag.Name, invalid.GetValue())
+	}
+	return err
+}
+
+// showHelp shows the help of the command in the arguments. An unknown command is an error.
+func showHelp(c *cobra.Command, args []string) error {
+	found, rest, err := c.Root().Find(args)
+	if err != nil {
+		return fmt.Errorf("help: %w", err)
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
+	}
+	found.InitDefaultHelpFlag() // so that the help lists it
+	if err := found.Help(); err != nil {
+		return fmt.Errorf("help: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+// Package limits has the commands about rate limits: the rate limit service alone, and the check, explanation
+// and simulation of rules.
+package limits
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/service"
+	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// NewCommand returns the command 'tollgate ratelimit'.
+func NewCommand(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ratelimit",
+		Short: "Run the rate limit service alone",
+		Long: "Run the rate limit service alone, as a replacement for the Envoy rate limit\n" +
+			"service. HOST and PORT are the address of its HTTP listener, by default\n" +
+			"0.0.0.0:8080.",
+		Example: "  RUNTIME_ROOT=/srv/runtime_data/current tollgate ratelimit",
+		Args:    cobra.NoArgs,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := settings.ReadRatelimit(p.Environ)
+		if err != nil {
+			return err
+		}
+		return service.Serve(c.Context(), p, s, settings.Parts{RateLimit: true})
+	}
+	c.AddCommand(newRatelimitCheck(p), newRatelimitExplain(p), newRatelimitSimulate(p))
+	return c
+}
+
+func newRatelimitCheck(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Check the rate limit rules of a directory",
+		Long: "Read all YAML files of a directory as the service would, and print each error\n" +
+			"with file, line and column. The exit code is 1 if there is an error, or if\n" +
+			"there is no YAML file. Files with other names are listed as warnings.",
+		Example: "  tollgate ratelimit check docs/examples/ratelimit/config",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := settings.ReadRules(p.Environ)
+		if err != nil {
+			return err
+		}
+		set, warnings, err := wiring.CheckRules(c.Context(), s, args[0])
+		for _, w := range warnings {
+			_, _ = fmt.Fprintf(p.Stderr, "warning: %s\n", w) // the check continues without it
+		}
+		if err != nil {
+			return err
+		}
+		type row struct {
+			Domain string `json:"domain" column:"DOMAIN"`
+		}
+		domains := make([]row, 0, len(set.Domains()))
+		for _, d := range set.Domains() {
+			domains = append(domains, row{string(d)})
+		}
+		if err := o.PrintResult(p.Stdout, cli.ListTable(domains)); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(p.Stderr, "%s, no errors\n", cli.FormatCount(set.RuleCount(), "rule", "rules")) // the exit code shows it too
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,132 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// defaultEventLimit is the maximum number of events that a search shows by default.
+const defaultEventLimit = 100
+
+func newAudit(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "audit", Short: "Search the audit log: what happened, and who did it"}
+	c.AddCommand(newAuditSearch(p))
+	return c
+}
+
+// auditFlags are the flags of audit search.
+type auditFlags struct {
+	email, user, event, since, until string
+	limit                            int
+}
+
+func newAuditSearch(p cli.Process) *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use:   "search",
+		Short: "Search the audit log",
+		Long: "Search the audit log, newest events first. Without --email and --user the\n" +
+			"command shows the events of all people.\n\n" +
+			"--since and --until take a time in RFC 3339 form, a date, or a duration before\n" +
+			"now, for example 36h. Times and dates without a zone are UTC. Events are printed\n" +
+			"while they are read, so you can export any number of them (--limit 0). The\n" +
+			"format jsonl is one JSON object per line.",
+		Example: "  tollgate audit search --email ada@example.com --since 24h\n" +
+			"  tollgate audit search --type SUSPICIOUS_ACTIVITY --since 2026-01-01 --limit 20\n" +
+			"  tollgate audit search --limit 0 --output jsonl | gzip > audit.jsonl.gz",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person; default: all people, unless --user is given")
+	c.Flags().StringVar(&f.user, "user", "", "id of the person")
+	c.Flags().StringVar(&f.event, "type", "", "show only events of this type")
+	c.Flags().StringVar(&f.since, "since", "", "show only events at or after this time")
+	c.Flags().StringVar(&f.until, "until", "", "show only events before this time")
+	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
+	cli.CompleteValues(c, "type", cli.ToStrings(auth.EventTypes())...)
+	o := cli.AddFormats(c, "output format: table, json or jsonl", "table", "json", "jsonl")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		q, err := f.parseQuery(time.Now())
+		if err != nil {
+			return err
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			person, err := f.findUser(c, op)
+			if err != nil {
+				return err
+			}
+			out := newEventWriter(c.Context(), op, p.Stdout, o.Format)
+			return cmp.Or(op.Trail.Walk(c.Context(), person, q, out.writeEvent), out.finish()) // on a full disk both fail; one error is enough
+		})
+	}
+	return c
+}
+
+// parseQuery returns the query that the flags describe.
+func (f *auditFlags) parseQuery(now time.Time) (q audit.Query, err error) {
+	if f.email != "" && f.user != "" {
+		return q, errors.New("give --email or --user, not both")
+	}
+	if q.Limit = f.limit; f.limit < 0 {
+		return q, fmt.Errorf("--limit: %d is less than 0", f.limit)
+	}
+	if f.event != "" {
+		if q.Type, err = auth.ParseEventType(f.event); err != nil {
+			return q, fmt.Errorf("--type: %q is not one of %s", f.event, strings.Join(cli.ToStrings(auth.EventTypes()), ", "))
+		}
+	}
+	if q.After, err = parseTime("--since", f.since, now); err != nil {
+		return q, err
+	}
+	if q.Before, err = parseTime("--until", f.until, now); err != nil {
+		return q, err
+	}
+	if !q.Before.IsZero() && !q.After.Before(q.Before) {
+		return q, fmt.Errorf("--since %s is not before --until %s", f.since, f.until)
+	}
+	if !q.After.IsZero() {
+		q.After = q.After.Add(-time.Microsecond) // the query excludes its bound; stored times have microseconds
+	}
+	return q, nil
+}
+
+// parseTime parses a time, or a duration before now. For an empty text it returns the zero time.
+func parseTime(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
+		if t, err := time.Parse(form, s); err == nil && t.Year() >= 1 {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s: %q is neither a time (for example 2026-01-31T12:00:00Z) nor a duration (for example 36h)", flag, s)
+}
+
+// findUser returns the id of the person whose events are shown; empty for all people.
+func (f *auditFlags) findUser(c *cobra.Command, op *wiring.Operator) (auth.UserID, error) {
+	switch {
+	case f.user != "":
+		return auth.ParseUUID[auth.UserID]("--user", f.user)
+	case f.email == "":
+		return "", nil
+	}
+	email, err := auth.ParseEmail(f.email)
+	if err != nil {
+		return "", err
+	}
+	account, err := op.People.ByEmail(c.Context(), email)
+	return account.ID, replaceNotFound(err, "there is no user "+string(email))
+}

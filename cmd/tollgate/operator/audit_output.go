@@ -1,0 +1,155 @@
+package operator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// maxCachedEmails is the maximum number of e-mail addresses that an eventWriter caches.
+const maxCachedEmails = 10_000
+
+// eventWriter writes audit events one by one, so that an export of any length fits in memory.
+type eventWriter struct {
+	ctx    context.Context // of the command, which the writer does not outlive
+	op     *wiring.Operator
+	out    *bufio.Writer
+	format string
+	width  int // of the terminal; 0 if the output is not a terminal
+	count  int
+	emails map[auth.UserID]auth.Email
+}
+
+func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, format string) *eventWriter {
+	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w), emails: map[auth.UserID]auth.Email{}}
+}
+
+// AuditEvent is the printed form of an audit event. The JSON names are those of the API.
+type AuditEvent struct {
+	ID        auth.EventID   `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	EventType auth.EventType `json:"eventType"`
+	UserID    auth.UserID    `json:"userId,omitempty"`
+	Email     auth.Email     `json:"email,omitempty"`
+	Success   bool           `json:"success"`
+	Details   map[string]any `json:"details"`
+}
+
+// writeEvent writes one event.
+func (w *eventWriter) writeEvent(e auth.Event) error {
+	email, err := w.findEmail(e.UserID)
+	if err != nil {
+		return err
+	}
+	line, err := w.formatEvent(AuditEvent{e.ID, cli.FormatTime(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
+	if err != nil {
+		return err
+	}
+	w.count++
+	if _, err := w.out.WriteString(line); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// formatEvent returns the text of an event, with the separator or header that precedes it.
+func (w *eventWriter) formatEvent(e AuditEvent) (string, error) {
+	before := ""
+	switch {
+	case w.format == "json" && w.count == 0:
+		before = "["
+	case w.format == "json":
+		before = ","
+	}
+	if w.format != "table" {
+		text, err := encodeLine(e)
+		if w.format == "json" {
+			return before + "\n  " + text, err
+		}
+		return text + "\n", err
+	}
+	details, err := encodeLine(e.Details)
+	if err != nil {
+		return "", err
+	}
+	person, result := string(e.Email), "ok"
+	if person == "" {
+		person = string(e.UserID)
+	}
+	if person == "" {
+		person = "-"
+	}
+	if !e.Success {
+		result = "failed"
+	}
+	return w.tableHeader() + w.formatRow(e.Timestamp, string(e.EventType), result, cli.ReplaceControls(person), cli.ReplaceControls(details)), nil
+}
+
+// tableHeader returns the header line of the table, or nothing after the first row.
+func (w *eventWriter) tableHeader() string {
+	if w.count > 0 {
+		return ""
+	}
+	return w.formatRow("TIME", "TYPE", "RESULT", "PERSON", "DETAILS")
+}
+
+// formatRow formats a row. The columns have a fixed width, because later rows are not known yet. On
+// most terminals the details do not fit on the same line and follow below.
+func (w *eventWriter) formatRow(at, kind, result, person, details string) string {
+	columns := fmt.Sprintf("%-24s  %-19s  %-6s  %-24s  ", at, kind, result, person)
+	return cli.HangText(columns, details, w.width) + "\n"
+}
+
+// finish writes the end of the output and flushes it.
+func (w *eventWriter) finish() error {
+	end := ""
+	switch {
+	case w.format == "json" && w.count == 0:
+		end = "[]\n"
+	case w.format == "json":
+		end = "\n]\n"
+	case w.format == "table":
+		end = w.tableHeader()
+	}
+	_, err := w.out.WriteString(end)
+	if err == nil {
+		err = w.out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// findEmail returns a person's address; empty if the account does not exist.
+func (w *eventWriter) findEmail(id auth.UserID) (auth.Email, error) {
+	email, known := w.emails[id]
+	if known || id == "" {
+		return email, nil
+	}
+	account, err := w.op.Accounts.Get(w.ctx, id)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	if len(w.emails) >= maxCachedEmails {
+		clear(w.emails)
+	}
+	w.emails[id] = account.Email
+	return account.Email, nil
+}
+
+// encodeLine returns a value as JSON on one line.
+func encodeLine(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("write output: %w", err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,89 @@
+package operator
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newDevice(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "device", Short: "Manage the devices that people sign in from"}
+	c.AddCommand(newDeviceList(p), newDeviceRevoke(p))
+	return c
+}
+
+func newDeviceList(p cli.Process) *cobra.Command {
+	return newPersonCommand(&cobra.Command{
+		Use:     "list --email E",
+		Short:   "List the devices of a person",
+		Long:    "List the devices of a person, including revoked ones, last seen first.",
+		Example: "  tollgate device list --email ada@example.com",
+		Args:    cobra.NoArgs,
+	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (cli.Table, error) {
+		list, err := op.Devices.ListDevices(ctx, a.ID)
+		return deviceTable(list), err
+	})
+}
+
+func deviceTable(devices []auth.Device) cli.Table {
+	type row struct {
+		ID            auth.DeviceID       `json:"id"              column:"ID"`
+		Identity      auth.DeviceIdentity `json:"identity"`
+		TrustStatus   auth.TrustStatus    `json:"trustStatus"     column:"MARK"`
+		Confirmed     bool                `json:"confirmed"       column:"CONFIRMED"`
+		Revoked       bool                `json:"revoked"         column:"REVOKED"`
+		FirstSeen     string              `json:"firstSeen"`
+		LastSeen      string              `json:"lastSeen"        column:"LAST SEEN"`
+		Type          string              `json:"deviceType"      column:"TYPE"`
+		Browser       string              `json:"browser"         column:"BROWSER"`
+		OS            string              `json:"operatingSystem" column:"SYSTEM"`
+		LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
+		Name          string              `json:"name"            column:"NAME"`
+	}
+	list := make([]row, 0, len(devices))
+	for i := range devices {
+		d := &devices[i]
+		list = append(list, row{
+			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen), cli.FormatTime(d.LastSeen),
+			d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
+		})
+	}
+	return cli.ListTable(list)
+}
+
+func newDeviceRevoke(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "revoke --email E ID",
+		Short: "Revoke a device of a person and end its sessions",
+		Long: "Revoke a device of a person. Its sessions end, on every instance within a\n" +
+			"second, and the service does not recognise the device at the next login.\n" +
+			"Revoking a revoked device is a no-op.",
+		Example: "  tollgate device revoke --email ada@example.com 7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49",
+		Args:    cobra.ExactArgs(1),
+	}
+	email := addEmail(c)
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id, err := auth.ParseUUID[auth.DeviceID]("ID", args[0])
+		if err != nil {
+			return err
+		}
+		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
+			ended, err := op.Devices.Revoke(c.Context(), a.ID, id)
+			if err != nil {
+				return replaceNotFound(err, "there is no device "+string(id))
+			}
+			return o.PrintResult(p.Stdout, cli.Table{
+				Header: []string{"REVOKED", "SESSIONS ENDED"},
+				Rows:   [][]string{{string(id), strconv.Itoa(ended)}},
+				Value:  map[string]any{"id": id, "sessionsInvalidated": ended},
+			})
+		})
+	}
+	return c
+}

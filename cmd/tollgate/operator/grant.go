@@ -1,0 +1,168 @@
+package operator
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+// grantPage is the number of grants that one query reads.
+const grantPage = 500
+
+func newGrant(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "grant", Short: "Manage who may change which servers"}
+	c.AddCommand(newGrantAdd(p), newGrantRemove(p), newGrantList(p))
+	return c
+}
+
+// grantFlags are the flags that identify one grant.
+type grantFlags struct{ email, action, resource string }
+
+func (f *grantFlags) addTo(c *cobra.Command) {
+	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
+	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit, review or operate")
+	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *; not with operate")
+	cli.RequireFlags(c, "email", "action")
+	cli.CompleteValues(c, "action", "publish", "edit", "review", "operate")
+}
+
+// resolveGrant returns the grant that the flags identify.
+func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
+	if f.resource == "" && f.action != string(registry.ActionOperate) {
+		return registry.Grant{}, errors.New("--resource: the pattern is required, unless the action is operate")
+	}
+	g, err := registry.ParseGrant("", f.action, f.resource)
+	if err != nil {
+		return registry.Grant{}, err
+	}
+	g.Holder, err = holderOf(c, op, f.email)
+	return g, err
+}
+
+// holderOf returns the grant holder with an e-mail address.
+func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.Holder, error) {
+	email, err := auth.ParseEmail(address)
+	if err != nil {
+		return "", err
+	}
+	account, err := op.Accounts.ByEmail(c.Context(), email)
+	if err != nil {
+		return "", replaceNotFound(err, "there is no user "+string(email))
+	}
+	return registry.Holder(account.ID), nil
+}
+
+func newGrantAdd(p cli.Process) *cobra.Command {
+	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+		return op.GrantChanges.Add(c.Context(), g)
+	})
+}
+
+func newGrantRemove(p cli.Process) *cobra.Command {
+	return newGrantChange(p, "remove", "Remove a grant", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
+		return replaceNotFound(op.GrantChanges.Remove(c.Context(), g), "the person does not have this grant")
+	})
+}
+
+// newGrantChange returns a command that calls do with the grant that its flags identify, and prints
+// the grant.
+func newGrantChange(p cli.Process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
+	f := &grantFlags{}
+	c := &cobra.Command{
+		Use:   use + " --email E --action publish|edit|review|operate [--resource PATTERN]",
+		Short: short,
+		Long: short + ".\n\nThe action publish allows a person to publish versions, edit to replace and\n" +
+			"delete them; either allows changes of status. The action review allows to approve\n" +
+			"what others publish, and to quarantine it. The action operate allows to do in the\n" +
+			"console what operator commands do; it is over everything, takes no --resource,\n" +
+			"and does not include the others. The change is in force from the next request on.",
+		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	f.addTo(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			g, err := f.resolveGrant(c, op)
+			if err != nil {
+				return err
+			}
+			if err := do(c, op, g); err != nil {
+				return err
+			}
+			return printGrants(p, o, op, c, []registry.Grant{g})
+		})
+	}
+	return c
+}
+
+func newGrantList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list [--email E]",
+		Short:   "List the grants of all people or of one person",
+		Example: "  tollgate grant list --output json\n  tollgate grant list --email ada@example.com",
+		Args:    cobra.NoArgs,
+	}
+	var email string
+	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; default: all grants")
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			read := allGrants
+			if c.Flags().Changed("email") {
+				read = func(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
+					holder, err := holderOf(c, op, email)
+					if err != nil {
+						return nil, err
+					}
+					return op.Grants.Of(c.Context(), holder)
+				}
+			}
+			grants, err := read(c, op)
+			if err != nil {
+				return err
+			}
+			return printGrants(p, o, op, c, grants)
+		})
+	}
+	return c
+}
+
+func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
+	var all []registry.Grant
+	var after registry.Grant
+	for {
+		grants, err := op.Grants.List(c.Context(), after, grantPage)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, grants...)
+		if len(grants) < grantPage {
+			return all, nil
+		}
+		after = grants[len(grants)-1]
+	}
+}
+
+// printGrants prints grants with the e-mail address of each holder.
+func printGrants(p cli.Process, o *cli.Output, op *wiring.Operator, c *cobra.Command, grants []registry.Grant) error {
+	type row struct {
+		Email    string `json:"email"    column:"EMAIL"`
+		Action   string `json:"action"   column:"ACTION"`
+		Resource string `json:"resource" column:"RESOURCE"`
+	}
+	list := make([]row, 0, len(grants))
+	for _, g := range grants {
+		email := string(g.Holder)
+		if a, err := op.Accounts.Get(c.Context(), auth.UserID(g.Holder)); err == nil {
+			email = string(a.Email)
+		}
+		list = append(list, row{email, string(g.Action), g.Pattern.String()})
+	}
+	return o.PrintResult(p.Stdout, cli.ListTable(list))
+}

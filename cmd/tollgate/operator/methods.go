@@ -1,0 +1,174 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/methodfile"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newMethods(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "methods", Short: "Manage the open-data methods listing"}
+	c.AddCommand(newMethodsList(p), newMethodsAdd(p), newMethodsRemove(p), newMethodsImport(p))
+	return c
+}
+
+func newMethodsList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List all methods",
+		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
+			"'tollgate methods import' reads.",
+		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			all, err := op.Methods.List(c.Context())
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, methodTable(all))
+		})
+	}
+	return c
+}
+
+func newMethodsAdd(p cli.Process) *cobra.Command {
+	var m catalogue.Method
+	c := &cobra.Command{
+		Use:   "add --id N --path P --service-id N --service NAME [--parameter P]...",
+		Short: "Add a method",
+		Long: "Add a method. It is in the listing from the next request on.\n\n" +
+			"The path is a template below the API root, with each parameter in braces. All\n" +
+			"parameters in the path become parameters of the method, even without\n" +
+			"--parameter.",
+		Example: "  tollgate methods add --id 1400 --path '/parking/{lot}.{format}' --service-id 271 --service parking",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.Flags().IntVar((*int)(&m.ID), "id", 0, "id of the method")
+	c.Flags().StringVar(&m.Path, "path", "", "template, for example /parking/{lot}.{format}")
+	addService(c, &m.ServiceID, &m.ServiceName)
+	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; repeat the flag for each parameter")
+	cli.RequireFlags(c, "id", "path", "service-id", "service")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		checked, err := catalogue.NewMethod(m)
+		if err != nil {
+			return err
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if err := op.MethodChanges.Add(c.Context(), checked); err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, methodTable([]catalogue.Method{checked}))
+		})
+	}
+	return c
+}
+
+func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
+	c.Flags().IntVar((*int)(id), "service-id", 0, "id of the service that the method belongs to")
+	c.Flags().StringVar(name, "service", "", "name of the service")
+}
+
+func newMethodsRemove(p cli.Process) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a method from the listing",
+		Example: "  tollgate methods remove 1400",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := strconv.Atoi(args[0])
+			if err != nil {
+				return fmt.Errorf("ID %q is not a whole number", args[0])
+			}
+			return withOperator(c, p, func(op *wiring.Operator) error {
+				return replaceNotFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
+			})
+		},
+	}
+}
+
+func newMethodsImport(p cli.Process) *cobra.Command {
+	var replace bool
+	var d methodfile.Defaults
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Import methods from a list or an OpenAPI document",
+		Long: "Import methods from FILE, in JSON or YAML; - is standard input. If any method is\n" +
+			"wrong, the command imports no method. A method whose id already exists is\n" +
+			"replaced.\n\n" +
+			"FILE contains a list in the form that 'tollgate methods list --output json'\n" +
+			"prints, or an OpenAPI document, in which each path becomes a method. The id of\n" +
+			"the method is x-method-id of the path or of its operation; paths without an id\n" +
+			"are numbered from --first-id on. The service of the method is x-service-id and\n" +
+			"x-service-name, or else the operation's first tag with the x-service-id of that\n" +
+			"tag, or else --service-id and --service.",
+		Example: "  tollgate methods import methods.json\n" +
+			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
+		Args: cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that are not in FILE")
+	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id for the first path without an id in an OpenAPI document")
+	addService(c, &d.ServiceID, &d.ServiceName)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		methods, err := readMethods(c.Context(), p, args[0], d)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %s", args[0], cli.ErrorSentence(err))
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if err := op.MethodChanges.Import(c.Context(), methods, replace); err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, methodTable(methods))
+		})
+	}
+	return c
+}
+
+func readMethods(ctx context.Context, p cli.Process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {
+	if path == "-" {
+		return methodfile.Read(p.OpenStdin(ctx), d)
+	}
+	f, err := os.Open(path) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return nil, errors.New("cannot be read: " + errors.Unwrap(err).Error())
+	}
+	defer func() { _ = f.Close() }() // it was opened for reading
+	return methodfile.Read(f, d)
+}
+
+func methodTable(methods []catalogue.Method) cli.Table {
+	type row struct {
+		ID          catalogue.MethodID  `json:"method_id"`
+		Path        string              `json:"path"`
+		ServiceID   catalogue.ServiceID `json:"service_id"`
+		ServiceName string              `json:"service_name"`
+		Parameters  []string            `json:"parameters"`
+	}
+	t := cli.Table{Header: []string{"ID", "PATH", "SERVICE", "SERVICE ID", "PARAMETERS"}}
+	list := make([]row, 0, len(methods))
+	for _, m := range methods {
+		list = append(list, row{m.ID, m.Path, m.ServiceID, m.ServiceName, append([]string{}, m.Parameters...)})
+		t.Rows = append(t.Rows, []string{
+			strconv.Itoa(int(m.ID)), m.Path, m.ServiceName, strconv.Itoa(int(m.ServiceID)), strings.Join(m.Parameters, " "),
+		})
+	}
+	t.Value = list
+	return t
+}

@@ -1,0 +1,294 @@
+package operator
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newMirror(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "mirror", Short: "Manage mirrors: other registries whose servers this one takes over"}
+	c.AddCommand(newMirrorAdd(p), newMirrorList(p), newMirrorSync(p), newMirrorDiff(p), newMirrorRemove(p))
+	return c
+}
+
+func newMirrorAdd(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add NAME URL [--include PATTERN ...] [--exclude PATTERN ...]",
+		Short: "Add a mirror",
+		Long: "Add a mirror of the registry at URL, the address before /v0.1. The service reads it\n" +
+			"within seconds, then every --interval what changed, and once a day everything. It\n" +
+			"takes the servers that a pattern of --include selects and none of --exclude; all\n" +
+			"without --include. They cannot be published or changed here. A server that was\n" +
+			"published here is not taken, nor is one whose name is reserved (RESERVED_NAMESPACES)\n" +
+			"or, unless a pattern of --include names its namespace, one that people may publish\n" +
+			"here by a grant that is not over everything.\n\n" +
+			"If REGISTRY_REVIEW is on, documents wait for review, unless the mirror is trusted.",
+		Example: "  tollgate mirror add public https://registry.example --include 'io.github.acme/*'\n" +
+			"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
+		Args: cobra.ExactArgs(2),
+	}
+	o := cli.AddOutput(c)
+	var d mirror.Draft
+	c.Flags().StringSliceVar(&d.Include, "include", nil, "servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)")
+	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil, "servers that are not taken, also if --include selects them; may be repeated")
+	c.Flags().DurationVar(&d.Interval, "interval", mirror.DefaultInterval, "time between two reads, 1m to 168h")
+	c.Flags().StringVar(&d.Review, "review", string(mirror.Pending), "with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
+	c.Flags().BoolVar(&d.Lenient, "lenient", false, "also take documents that break rules")
+	cli.CompleteValues(c, "review", string(mirror.Pending), string(mirror.Trusted))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d.Name, d.URL = args[0], args[1]
+		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
+			added, err := op.Mirrors.Add(c.Context(), d)
+			if err != nil {
+				return err
+			}
+			if len(added.Selection.Include) == 0 {
+				_, _ = fmt.Fprintf(p.Stderr, "warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
+					"and those that people here may publish; what nobody here has published yet can be anybody's\n", added.URL.Public()) // the mirror is added
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]mirrorRow{newMirrorRow(&added)}))
+		})
+	}
+	return c
+}
+
+func newMirrorList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the mirrors and how they are",
+		Long: "List the mirrors. STATE is waiting before the first read, ok, or failing; then what\n" +
+			"was listed before stays listed, and REASON says why the last read failed. REFUSED is\n" +
+			"how much the last comparison of everything refused, by rule: document, record,\n" +
+			"quarantine and store count versions, reserved and granted count servers.",
+		Example: "  tollgate mirror list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Mirrors.List(c.Context())
+			if err != nil {
+				return err
+			}
+			rows := make([]mirrorRow, 0, len(list))
+			for i := range list {
+				rows = append(rows, newMirrorRow(&list[i]))
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable(rows))
+		})
+	}
+	return c
+}
+
+func newMirrorSync(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sync NAME",
+		Short: "Read the registry of a mirror now",
+		Long: "Read the registry of a mirror now and take over what changed. The service may run\n" +
+			"at the same time: the command waits while the service reads for this mirror.\n\n" +
+			"Nothing is taken if the list cannot be read to its end, or has less than half of\n" +
+			"the servers that the mirror has; then the command exits with 1.",
+		Example: "  tollgate mirror sync public\n  tollgate mirror sync public --full --output json",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	options := mirroring.Options{Wait: true}
+	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
+	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false, "also take a list with less than half of the servers that the mirror has")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			bar := cli.NewCountBar(p.Stderr)
+			options.Observe = bar.Observe
+			summary, err := op.Mirrors.Sync(c.Context(), mirror.Name(args[0]), options)
+			bar.Finish()
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, syncTable(summary))
+		})
+	}
+	return c
+}
+
+func newMirrorDiff(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff NAME",
+		Short: "Show how the registry of a mirror differs from what is here",
+		Long: "Read the whole registry of a mirror and show what a sync would do, without doing it:\n" +
+			"what changed; what is refused, with the rule; and what is shadowed, because a\n" +
+			"server of the same name was published here or belongs to another mirror.",
+		Example: "  tollgate mirror diff public",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			bar := cli.NewCountBar(p.Stderr)
+			report := newDiffReport()
+			_, err := op.Mirrors.Diff(c.Context(), mirror.Name(args[0]), mirroring.Options{Observe: bar.Observe, Report: report.add})
+			bar.Finish()
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, report.table())
+		})
+	}
+	return c
+}
+
+func newMirrorRemove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a mirror",
+		Long: "Remove a mirror. Its servers stay and become local: they can be changed here then.\n" +
+			"With --purge they are deleted instead, and their names can be published again;\n" +
+			"only what is in quarantine stays there, hidden.",
+		Example: "  tollgate mirror remove public --purge",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			n, err := op.Mirrors.Remove(c.Context(), mirror.Name(args[0]), *purge)
+			if err != nil {
+				return err
+			}
+			what := "kept as local"
+			if *purge {
+				what = "deleted"
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]mirrorRemoval{{args[0], n, what}}))
+		})
+	}
+	return c
+}
+
+// mirrorRemoval is what became of the servers of a mirror.
+type mirrorRemoval struct {
+	Mirror  string `json:"mirror"  column:"MIRROR"`
+	Servers int    `json:"servers" column:"SERVERS"`
+	Result  string `json:"result"  column:"RESULT"`
+}
+
+// mirrorRow is a mirror in the output of commands.
+type mirrorRow struct {
+	Name         string              `json:"name"         column:"NAME"`
+	URL          string              `json:"url"          column:"URL"`
+	State        string              `json:"state"        column:"STATE"`
+	Success      string              `json:"-"            column:"LAST SUCCESS"`
+	LastSuccess  *string             `json:"lastSuccess"`
+	Failing      string              `json:"-"            column:"FAILING SINCE"`
+	FailingSince *string             `json:"failingSince"`
+	Reason       string              `json:"reason"       column:"REASON"`
+	Servers      int                 `json:"servers"      column:"SERVERS"`
+	Refusals     string              `json:"-"            column:"REFUSED"`
+	Refused      map[mirror.Rule]int `json:"refused"`
+	Include      wordList            `json:"include"`
+	Exclude      wordList            `json:"exclude"`
+	Interval     string              `json:"interval"`
+	Review       string              `json:"review"`
+	Lenient      bool                `json:"lenient"`
+	NextRead     *string             `json:"nextRead"`
+}
+
+func newMirrorRow(m *mirror.Mirror) mirrorRow {
+	return mirrorRow{
+		Name: string(m.Name), URL: m.URL.Public(), State: string(m.State.Health()),
+		Success: formatOptionalTime(m.State.LastSuccess), LastSuccess: timeOrNull(m.State.LastSuccess),
+		Failing: formatOptionalTime(m.State.FailingSince), FailingSince: timeOrNull(m.State.FailingSince),
+		Reason: m.State.Reason, Servers: m.State.Servers, Refusals: m.State.Refused.String(), Refused: countsOf(m.State.Refused),
+		Include: patternWords(m.Selection.Include), Exclude: patternWords(m.Selection.Exclude),
+		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient, NextRead: timeOrNull(m.State.NextAt),
+	}
+}
+
+// timeOrNull returns a time for JSON; nil for the zero time.
+// countsOf returns the numbers of refusals, empty rather than null without any.
+func countsOf(r mirror.Refusals) map[mirror.Rule]int {
+	if r == nil {
+		return map[mirror.Rule]int{}
+	}
+	return r
+}
+
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := formatOptionalTime(t)
+	return &s
+}
+
+// syncVerdicts are the verdicts in the order in which they are shown.
+func syncVerdicts() []mirroring.Verdict {
+	return []mirroring.Verdict{mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted, mirroring.Shadowed, mirroring.Refused}
+}
+
+func syncTable(s mirroring.Summary) cli.Table {
+	t := cli.Table{Header: []string{"RESULT", "NUMBER"}}
+	value := map[string]any{"full": s.Full, "records": s.Records, "servers": s.Servers}
+	for _, v := range syncVerdicts() {
+		t.Rows = append(t.Rows, []string{string(v), strconv.Itoa(s.Count[v])})
+		value[string(v)] = s.Count[v]
+	}
+	t.Rows = append(t.Rows, []string{"records read", strconv.Itoa(s.Records)}, []string{"servers of the mirror", strconv.Itoa(s.Servers)})
+	t.Value = value
+	return t
+}
+
+// maxDiffLines is the greatest number of lines that a diff lists.
+const maxDiffLines = 10_000
+
+// diffLine is a version, or a whole server, in a diff.
+type diffLine struct {
+	ServerName string `json:"serverName"`
+	Version    string `json:"version"`
+	Change     string `json:"change,omitempty"` // added, replaced, status, submitted
+	Rule       string `json:"rule,omitempty"`   // of what is refused
+	Reason     string `json:"reason,omitempty"`
+}
+
+// diffReport collects the outcomes of a diff.
+type diffReport struct {
+	lists map[string][]diffLine
+	lines [][]string
+	more  int
+}
+
+func newDiffReport() *diffReport {
+	return &diffReport{lists: map[string][]diffLine{"changed": {}, "refused": {}, "shadowed": {}}}
+}
+
+func (d *diffReport) add(o mirroring.Outcome) {
+	if len(d.lines) >= maxDiffLines {
+		d.more++
+		return
+	}
+	list, line := "changed", diffLine{ServerName: o.Name, Version: o.Version, Rule: string(o.Rule), Reason: o.Reason}
+	switch o.Verdict {
+	case mirroring.Shadowed, mirroring.Refused:
+		list = string(o.Verdict)
+	case mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted:
+		line.Change = string(o.Verdict)
+	}
+	d.lists[list] = append(d.lists[list], line)
+	d.lines = append(d.lines, []string{string(o.Verdict), o.Name, o.Version, o.Reason})
+}
+
+func (d *diffReport) table() cli.Table {
+	t := cli.Table{Header: []string{"RESULT", "SERVER", "VERSION", "WHY"}, Rows: d.lines}
+	if d.more > 0 {
+		t.Rows = append(t.Rows, []string{"", "and " + strconv.Itoa(d.more) + " more", "", ""})
+	}
+	t.Value = map[string]any{"changed": d.lists["changed"], "refused": d.lists["refused"], "shadowed": d.lists["shadowed"], "more": d.more}
+	return t
+}

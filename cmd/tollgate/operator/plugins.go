@@ -1,0 +1,52 @@
+package operator
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func newPlugins(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "plugins",
+		Short:   "List the plugins and check each one by starting it",
+		Example: "  tollgate plugins --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := settings.Read(p.Environ)
+		if err != nil {
+			return err
+		}
+		found, err := pluginhost.Inspect(c.Context(), s.Plugins, operatorLog(s, p))
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir) // the empty table shows it too
+		}
+		return o.PrintResult(p.Stdout, pluginTable(found))
+	}
+	return c
+}
+
+func pluginTable(plugins []pluginhost.Status) cli.Table {
+	type row struct {
+		Name      string `json:"name"                column:"NAME"`
+		Kind      string `json:"kind"                column:"KIND"`
+		Version   string `json:"version,omitempty"   column:"VERSION"`
+		State     string `json:"state"               column:"STATE"`
+		Restarts  int    `json:"restarts"            column:"RESTARTS"`
+		LastError string `json:"lastError,omitempty" column:"LAST ERROR"`
+	}
+	list := make([]row, 0, len(plugins))
+	for _, f := range plugins {
+		list = append(list, row{f.Name, f.Kind, f.Version, string(f.State), f.Restarts, f.LastError})
+	}
+	return cli.ListTable(list)
+}

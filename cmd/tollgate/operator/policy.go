@@ -1,0 +1,202 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newPolicy(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "publisher", Short: "Manage who may publish without a person: domains and CI jobs"}
+	c.AddCommand(newPolicyAdd(p), newPolicyList(p), newPolicyRemove(p))
+	return c
+}
+
+// policyFlags are the flags that describe a policy.
+type policyFlags struct {
+	draft     publisher.Draft
+	claims    []string
+	expiresAt string
+}
+
+func (f *policyFlags) addTo(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.draft.Method, "method", "", "proof: dns, http, oidc or github-oidc")
+	flags.StringVar(&f.draft.Pattern, "pattern", "", "servers: a name, a prefix that ends in *, or *")
+	flags.StringSliceVar(&f.draft.Actions, "action", nil, "allowed action: publish or status; may be repeated (default publish)")
+	flags.StringVar(&f.draft.Domain, "domain", "", "domain, for dns and http")
+	flags.StringVar(&f.draft.KeyFingerprint, "key-fingerprint", "", "the only key of the domain that is admitted: ed25519 or ecdsap384, a colon and the key in base64, or at least its first 8 characters")
+	flags.StringVar(&f.draft.Issuer, "issuer", "", "issuer, for oidc")
+	flags.StringVar(&f.draft.Subject, "subject", "", "subject of the ID token, for oidc and github-oidc; * stands for any characters except / and :, at the end for the rest")
+	flags.StringArrayVar(&f.claims, "claim", nil, "claim NAME=VALUE that the ID token must have, for oidc and github-oidc; may be repeated")
+	flags.StringVar(&f.expiresAt, "expires-at", "", "time at which the policy ends, for example 2027-01-31T12:00:00Z; default: it does not end")
+	cli.RequireFlags(c, "method", "pattern")
+	cli.CompleteValues(c, "method", "dns", "http", "oidc", "github-oidc")
+	cli.CompleteValues(c, "action", "publish", "status")
+}
+
+// readDraft returns the policy that the flags describe.
+func (f *policyFlags) readDraft() (publisher.Draft, error) {
+	d := f.draft
+	for _, claim := range f.claims {
+		name, value, found := strings.Cut(claim, "=")
+		if !found || name == "" {
+			return publisher.Draft{}, fmt.Errorf("--claim: %q is not of the form NAME=VALUE", claim)
+		}
+		if d.Claims == nil {
+			d.Claims = map[string]string{}
+		}
+		if _, twice := d.Claims[name]; twice {
+			return publisher.Draft{}, fmt.Errorf("--claim: %s is given twice", name)
+		}
+		d.Claims[name] = value
+	}
+	if f.expiresAt != "" {
+		t, err := time.Parse(time.RFC3339, f.expiresAt)
+		if err != nil {
+			return publisher.Draft{}, fmt.Errorf("--expires-at: %q is not a time such as 2027-01-31T12:00:00Z", f.expiresAt)
+		}
+		d.ExpiresAt = t
+	}
+	return d, nil
+}
+
+func newPolicyAdd(p cli.Process) *cobra.Command {
+	f := &policyFlags{}
+	c := &cobra.Command{
+		Use:   "add --method M --pattern PATTERN [--domain D | --claim NAME=VALUE ...]",
+		Short: "Allow a domain or a CI job to publish without a person",
+		Long: "Add a policy: a client that proves the domain, or has an ID token with the subject\n" +
+			"and claims, may publish servers that the pattern selects. The pattern of a policy\n" +
+			"by domain must be within the domain: com.example/* for example.com.\n\n" +
+			"The policy is in force from the next request on and depends on no person. The\n" +
+			"API creates policies that end with the grants of the person who created them.",
+		Example: "  tollgate publisher add --method dns --domain example.com --pattern 'com.example/*'\n" +
+			"  tollgate publisher add --method github-oidc --claim repository=acme/tools --claim ref=refs/heads/main --pattern 'com.example/*'",
+		Args: cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	f.addTo(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		draft, err := f.readDraft()
+		if err != nil {
+			return err
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			added, err := op.Policies.Add(c.Context(), draft)
+			if err != nil {
+				return err
+			}
+			return printPolicies(p, o, op, c, []delegating.Policy{added})
+		})
+	}
+	return c
+}
+
+func newPolicyList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the policies of publishers",
+		Example: "  tollgate publisher list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Policies.List(c.Context())
+			if err != nil {
+				return err
+			}
+			return printPolicies(p, o, op, c, list)
+		})
+	}
+	return c
+}
+
+func newPolicyRemove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a policy of a publisher and end its tokens",
+		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			return op.Policies.Remove(c.Context(), publisher.PolicyID(strings.ToLower(args[0])))
+		})
+	}
+	return c
+}
+
+// policyRow is a policy in the output of commands.
+type policyRow struct {
+	ID             string            `json:"id"                       column:"ID"`
+	Method         string            `json:"method"                   column:"METHOD"`
+	Pattern        string            `json:"pattern"                  column:"PATTERN"`
+	Actions        wordList          `json:"actions"                  column:"ACTIONS"`
+	Proof          string            `json:"-"                        column:"PROOF"`
+	State          string            `json:"state"                    column:"STATE"`
+	CreatedBy      string            `json:"createdBy"                column:"CREATED BY"`
+	LastUsedAt     string            `json:"lastUsedAt,omitempty"     column:"LAST USED"`
+	Domain         string            `json:"domain,omitempty"`
+	KeyFingerprint string            `json:"keyFingerprint,omitempty"`
+	Issuer         string            `json:"issuer,omitempty"`
+	Subject        string            `json:"subject,omitempty"`
+	Claims         map[string]string `json:"claims,omitempty"`
+	ExpiresAt      string            `json:"expiresAt,omitempty"`
+	CreatedAt      string            `json:"createdAt"`
+}
+
+// printPolicies prints policies with the e-mail address of each maker.
+func printPolicies(p cli.Process, o *cli.Output, op *wiring.Operator, c *cobra.Command, list []delegating.Policy) error {
+	rows := make([]policyRow, 0, len(list))
+	for i := range list {
+		row := newPolicyRow(&list[i])
+		if a, err := op.Accounts.Get(c.Context(), auth.UserID(row.CreatedBy)); err == nil {
+			row.CreatedBy = string(a.Email)
+		}
+		rows = append(rows, row)
+	}
+	return o.PrintResult(p.Stdout, cli.ListTable(rows))
+}
+
+func newPolicyRow(p *delegating.Policy) policyRow {
+	row := policyRow{
+		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{}, Proof: describeProof(p),
+		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
+		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
+		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
+		ExpiresAt: formatOptionalTime(p.ExpiresAt), CreatedAt: formatOptionalTime(p.CreatedAt),
+	}
+	for _, a := range p.Actions {
+		row.Actions = append(row.Actions, string(a))
+	}
+	if row.CreatedBy == "" {
+		row.CreatedBy = "operator"
+	}
+	return row
+}
+
+// describeProof returns what a policy admits, for a table.
+func describeProof(p *delegating.Policy) string {
+	var words []string
+	for _, word := range []string{p.Domain.String(), p.Fingerprint.String(), p.Subject.String()} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Claims)) {
+		words = append(words, name+"="+p.Claims[name])
+	}
+	return strings.Join(words, " ")
+}

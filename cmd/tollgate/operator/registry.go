@@ -1,0 +1,14 @@
+package operator
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
+)
+
+func newRegistry(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "registry", Short: "Validate documents, import or export whole registries, and hide servers"}
+	c.AddCommand(person.NewValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p), newRegistryRelease(p))
+	return c
+}

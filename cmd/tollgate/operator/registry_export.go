@@ -1,0 +1,54 @@
+package operator
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/registryjson"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newRegistryExport(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Export every version of every server, including deleted ones",
+		Long: "Write every version of every server, including deleted ones, ordered by name\n" +
+			"and version, in the form that import reads: {\"servers\":[{\"server\",\"_meta\"}]}.\n" +
+			"Without FILE the export goes to standard output. FILE must not exist unless\n" +
+			"--force is given, and appears only when the export is complete. The service may\n" +
+			"run meanwhile. The same registry always produces the same bytes.",
+		Example: "  tollgate registry export backup.json\n" +
+			"  tollgate registry export | gzip > backup.json.gz",
+		Args: cobra.MaximumNArgs(1),
+	}
+	o := cli.AddOutput(c)
+	force := addForce(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if len(args) == 0 || args[0] == registryjson.Stdin {
+				w := registryjson.NewWriter(p.Stdout)
+				if _, err := op.Transfer.Export(c.Context(), w.Write); err != nil {
+					return err
+				}
+				return w.Close()
+			}
+			var n int
+			err := registryjson.WriteFile(args[0], *force, func(w *registryjson.Writer) (err error) {
+				n, err = op.Transfer.Export(c.Context(), w.Write)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("export: %w", suggestForce(args[0], err))
+			}
+			return o.PrintResult(p.Stdout, cli.Table{
+				Header: []string{"FILE", "VERSIONS"},
+				Rows:   [][]string{{args[0], strconv.Itoa(n)}},
+				Value:  map[string]any{"file": args[0], "versions": n},
+			})
+		})
+	}
+	return c
+}

@@ -1,0 +1,246 @@
+package operator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newReview(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "review", Short: "Approve or reject what was published, if REGISTRY_REVIEW is on"}
+	c.AddCommand(newReviewList(p), newReviewShow(p), newReviewApprove(p), newReviewReject(p), newReviewRule(p))
+	return c
+}
+
+func newReviewList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list [--state STATE] [--server NAME]",
+		Short:   "List what waits for review, the oldest first",
+		Example: "  tollgate review list\n  tollgate review list --state rejected --output json",
+		Args:    cobra.NoArgs,
+	}
+	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
+	server := c.Flags().String("server", "", "name of a server; all without it")
+	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected), string(review.Superseded))
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			rows := []reviewRow{}
+			for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
+				page, err := op.Reviews.List(c.Context(), q)
+				if err != nil {
+					return err
+				}
+				for i := range page.Reviews {
+					rows = append(rows, newReviewRow(c, op, &page.Reviews[i].Review))
+				}
+				if q.Cursor = page.NextCursor; q.Cursor == "" {
+					return o.PrintResult(p.Stdout, cli.ListTable(rows))
+				}
+			}
+		})
+	}
+	return c
+}
+
+func newReviewShow(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one review with what it changes",
+		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			shown, err := op.Reviews.Get(c.Context(), readReviewID(args[0]))
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, reviewTable(c, op, &shown))
+		})
+	}
+	return c
+}
+
+func newReviewApprove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "approve ID | --all-pending",
+		Short: "Approve what waits for review, so that it is listed",
+		Long: "Approve one review, or everything that waits.\n\n" +
+			"After REGISTRY_REVIEW was switched off, what still waits is listed only after\n" +
+			"--all-pending.",
+		Example: "  tollgate review approve 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7\n  tollgate review approve --all-pending",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	all := c.Flags().Bool("all-pending", false, "approve everything that waits")
+	comment := c.Flags().String("comment", "", "comment for the publisher")
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *all == (len(args) == 1) {
+			return errors.New("give either the ID of a review or --all-pending")
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			if *all {
+				return approveAll(c, p, o, op, *comment)
+			}
+			shown, err := op.Reviews.Approve(c.Context(), readReviewID(args[0]), *comment)
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
+		})
+	}
+	return c
+}
+
+// approveAll approves everything that waits and prints it. It returns an error if something was
+// refused.
+func approveAll(c *cobra.Command, p cli.Process, o *cli.Output, op *wiring.Operator, comment string) error {
+	rows, refused := []reviewRow{}, 0
+	err := op.Reviews.ApproveAll(c.Context(), comment, func(r review.Review, err error) {
+		if err != nil {
+			refused++
+			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err)) // the error below counts them too
+		}
+		rows = append(rows, newReviewRow(c, op, &r))
+	})
+	if err != nil {
+		return err
+	}
+	if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
+		return err
+	}
+	if refused > 0 {
+		return fmt.Errorf("%s could not be approved", cli.FormatCount(refused, "review", "reviews"))
+	}
+	return nil
+}
+
+func newReviewReject(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "reject ID --comment TEXT",
+		Short:   "Reject what waits for review",
+		Example: "  tollgate review reject 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7 --comment 'the remote is not ours'",
+		Args:    cobra.ExactArgs(1),
+	}
+	comment := c.Flags().String("comment", "", "why, for the publisher")
+	cli.RequireFlags(c, "comment")
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			shown, err := op.Reviews.Reject(c.Context(), readReviewID(args[0]), *comment)
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
+		})
+	}
+	return c
+}
+
+func readReviewID(s string) review.ID { return review.ID(strings.ToLower(s)) }
+
+// reviewRow is a review in the output of commands.
+type reviewRow struct {
+	ID          string `json:"id"                  column:"ID"`
+	ServerName  string `json:"serverName"          column:"SERVER"`
+	Version     string `json:"version"             column:"VERSION"`
+	Kind        string `json:"kind"                column:"KIND"`
+	State       string `json:"state"               column:"STATE"`
+	SubmittedBy string `json:"submittedBy"         column:"SUBMITTED BY"`
+	SubmittedAt string `json:"submittedAt"         column:"SUBMITTED"`
+	Policy      string `json:"policy,omitempty"`
+	DecidedBy   string `json:"decidedBy,omitempty"`
+	DecidedAt   string `json:"decidedAt,omitempty"`
+	Comment     string `json:"comment,omitempty"`
+	Rule        string `json:"rule,omitempty"`
+}
+
+// newReviewRow returns a review with the e-mail addresses of people.
+func newReviewRow(c *cobra.Command, op *wiring.Operator, r *review.Review) reviewRow {
+	row := reviewRow{
+		ID: string(r.ID), ServerName: r.Name.String(), Version: r.Version.String(), Kind: string(r.Kind), State: string(r.State),
+		SubmittedBy: r.Submitter.Key, SubmittedAt: formatOptionalTime(r.SubmittedAt), Policy: string(r.Submitter.Policy),
+		DecidedBy: r.DecidedBy, DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment, Rule: string(r.Rule),
+	}
+	for _, person := range []*string{&row.SubmittedBy, &row.DecidedBy} {
+		if a, err := op.Accounts.Get(c.Context(), auth.UserID(*person)); err == nil {
+			*person = string(a.Email)
+		}
+	}
+	return row
+}
+
+// shownReview is a review with what it changes, as JSON.
+type shownReview struct {
+	reviewRow
+
+	Document json.RawMessage `json:"document"`
+	Replaces json.RawMessage `json:"replaces"`
+	Diff     []reviewChange  `json:"diff"`
+	Checks   []reviewCheck   `json:"checks"`
+}
+
+type reviewChange struct {
+	Path   string `json:"path"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+type reviewCheck struct {
+	RegistryType string `json:"registryType"`
+	Identifier   string `json:"identifier"`
+	State        string `json:"state"`
+	Message      string `json:"message"`
+}
+
+// reviewTable returns what a person needs to decide: the facts, the packages, and each value that
+// changes or, for a new server, the document.
+func reviewTable(c *cobra.Command, op *wiring.Operator, s *review.Shown) cli.Table {
+	v := shownReview{reviewRow: newReviewRow(c, op, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{}, Checks: []reviewCheck{}}
+	t := cli.Table{Header: []string{"FIELD", "VALUE"}}
+	add := func(field, value string) {
+		if value != "" {
+			t.Rows = append(t.Rows, []string{field, value})
+		}
+	}
+	for _, fact := range [][2]string{
+		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State}, {"submitted by", v.SubmittedBy},
+		{"policy", v.Policy}, {"submitted", v.SubmittedAt}, {"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {"comment", v.Comment}, {"rule", v.Rule},
+	} {
+		add(fact[0], fact[1])
+	}
+	for i, check := range s.Checks {
+		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
+		add("package "+strconv.Itoa(i), strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+string(check.State)+" "+check.Message))
+	}
+	for _, d := range s.Diff {
+		v.Diff = append(v.Diff, reviewChange(d))
+		add(d.Path, formatJSON(d.Before)+" → "+formatJSON(d.After))
+	}
+	if s.Replaces == nil {
+		add("document", string(s.Document))
+	}
+	t.Value = v
+	return t
+}
+
+// formatJSON returns a decoded JSON value as text; nil is a value that is not there.
+func formatJSON(v any) string {
+	if v == nil {
+		return "(none)"
+	}
+	text, _ := json.Marshal(v) // a decoded value always has a JSON form
+	return string(text)
+}

@@ -1,0 +1,195 @@
+package operator
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth/replay"
+	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+func newRisk(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "risk", Short: "Show how sign-ins are scored, and learn from recorded ones"}
+	c.AddCommand(newRiskReplay(p), newRiskLearn(p))
+	return c
+}
+
+func newRiskReplay(p cli.Process) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay EVENTS.jsonl",
+		Short: "Score recorded sign-ins as the service would",
+		Long: "Read sign-ins in the order in which they happened, one JSON object per line, and\n" +
+			"write {\"id\",\"riskScore\",\"trustLevel\",\"factors\"} for each. The command uses the\n" +
+			"code and the settings of the service (RISK_*, HIGH_RISK_COUNTRIES,\n" +
+			"DEVICE_BINDING) and the times of the events, and stores nothing. A - reads\n" +
+			"standard input.\n\n" +
+			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip,\n" +
+			"passwordCorrect. Optional: country, asn, lat, lon, userAgent, screenResolution,\n" +
+			"timezone, language; ipReputation (clean, hosting, proxy, tor, listed);\n" +
+			"stepUpPassed (step-up or second factor), deviceTrusted, deviceTokenShown (true\n" +
+			"or false); label (legit, or the name of an attack). Other fields are ignored. A\n" +
+			"missing country or reputation is looked up if GEOIP_CITY_DB or\n" +
+			"IP_REPUTATION_LISTS is set, and adds no points otherwise.\n\n" +
+			"A sign-in with a wrong password is scored like one with the right password, and\n" +
+			"then counts as a failed attempt. Lockouts are not replayed.\n\n" +
+			"With --scorer history or both each line also has the score of the points\n" +
+			"(pointsScore), that of the history (historyScore; null if it is silent) and its\n" +
+			"parts (historyParts). With --target-challenge the command writes, in place of\n" +
+			"the scores, the bounds that challenge at most this share of the legitimate\n" +
+			"sign-ins, and the share of each label that they challenge.",
+		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
+			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl\n" +
+			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",
+		Args: cobra.ExactArgs(1),
+	}
+	o := cli.AddFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
+	addAssumption(c, &f)
+	c.Flags().StringVar(&f.scorer, "scorer", string(replay.Points),
+		"score to write: points, history (how unusual the sign-in is for the person), or both (the higher one, as with RISK_HISTORY=on)")
+	cli.CompleteValues(c, "scorer", string(replay.Points), string(replay.History), string(replay.Both))
+	c.Flags().Float64Var(&f.target, "target-challenge", 0, "suggest bounds that challenge at most this share of the legitimate sign-ins, for example 0.05")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("target-challenge") && !(f.target > 0 && f.target < 1) {
+			return fmt.Errorf("--target-challenge: %v is not between 0 and 1", f.target)
+		}
+		r, err := newReplayer(p, f)
+		if err != nil {
+			return err
+		}
+		if f.target > 0 {
+			return suggestBounds(c.Context(), p, replayRun{args[0], r, o}, f.target)
+		}
+		return writeScores(c.Context(), p, replayRun{args[0], r, o})
+	}
+	return c
+}
+
+// addAssumption adds the flag --assume-step-up.
+func addAssumption(c *cobra.Command, f *replayFlags) {
+	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
+		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
+	cli.CompleteValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
+}
+
+// replayFlags are the flags of a replay.
+type replayFlags struct {
+	assumption, scorer string
+	target             float64 // 0 if it was not given
+}
+
+// newReplayer returns a replayer with the settings of the service.
+func newReplayer(p cli.Process, f replayFlags) (*replay.Replayer, error) {
+	stepUp, err := replay.ParseAssumption(f.assumption)
+	if err != nil {
+		return nil, fmt.Errorf("--assume-step-up: %s", cli.ErrorSentence(err))
+	}
+	scorer, err := replay.ParseScorer(f.scorer)
+	if err != nil {
+		return nil, fmt.Errorf("--scorer: %s", cli.ErrorSentence(err))
+	}
+	s, err := settings.Read(p.Environ)
+	if err != nil {
+		return nil, err
+	}
+	return wiring.NewReplayer(s, stepUp, scorer)
+}
+
+// replayRun is the replay of a file.
+type replayRun struct {
+	file     string
+	replayer *replay.Replayer
+	output   *cli.Output
+}
+
+// each calls do with the verdict on each event. After a wrong line it has called do with the lines
+// before.
+func (run replayRun) each(ctx context.Context, p cli.Process, do func(loginhistory.Line) error) error {
+	in := p.OpenStdin(ctx)
+	if run.file != "-" {
+		f, err := os.Open(run.file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	err := loginhistory.ReplayLines(ctx, in, run.replayer, do)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// writeScores writes the scores of the events.
+func writeScores(ctx context.Context, p cli.Process, run replayRun) error {
+	out := bufio.NewWriter(p.Stdout)
+	write := loginhistory.NewLineWriter(out)
+	if run.output.Format == "table" {
+		write = scoreTable(out, cli.TerminalWidth(p.Stdout))
+	}
+	err := run.each(ctx, p, write)
+	if flushed := out.Flush(); err == nil && flushed != nil {
+		return fmt.Errorf("write output: %w", flushed)
+	}
+	return err
+}
+
+// scoreTable returns a function that prints a score as a row. The columns have a fixed width,
+// because later rows are not known yet.
+func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
+	header := true
+	put := func(id, score, level any, why string) error {
+		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
+		if _, err := io.WriteString(w, cli.HangText(columns, why, width)+"\n"); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+		return nil
+	}
+	return func(l loginhistory.Line) error {
+		if header {
+			if err := put("ID", "SCORE", "LEVEL", "WHY"); err != nil {
+				return err
+			}
+			header = false
+		}
+		id := cli.ReplaceControls(strings.Trim(string(l.ID), `"`))
+		return put(id, strconv.FormatFloat(l.RiskScore, 'f', -1, 64), l.Level, cli.ReplaceControls(strings.Join(listReasons(l), "; ")))
+	}
+}
+
+// listReasons returns the reasons of the factors, and of the parts of the history, that add points.
+func listReasons(l loginhistory.Line) []string {
+	var list []string
+	if l.History != nil {
+		for _, part := range l.History.Parts {
+			if part.Points >= .5 {
+				list = append(list, fmt.Sprintf("%.0f: %s", part.Points, part.Reason()))
+			}
+		}
+	}
+	f, r := l.Factors, l.Reasons
+	for _, factor := range []struct {
+		points int
+		reason string
+	}{
+		{f.DeviceFamiliarity, r.DeviceFamiliarity}, {f.GeographicAnomaly, r.GeographicAnomaly}, {f.IPReputation, r.IPReputation},
+		{f.LoginVelocity, r.LoginVelocity}, {f.FailedAttempts, r.FailedAttempts},
+	} {
+		if factor.points > 0 {
+			list = append(list, fmt.Sprintf("%d: %s", factor.points, factor.reason))
+		}
+	}
+	return list
+}

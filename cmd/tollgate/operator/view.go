@@ -1,0 +1,185 @@
+package operator
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newView(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "view", Short: "Manage views: parts of the registry with their own paths"}
+	c.AddCommand(newViewAdd(p), newViewList(p), newViewRemove(p), newViewToken(p))
+	return c
+}
+
+func newViewAdd(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add NAME [--include PATTERN ...] [--exclude PATTERN ...]",
+		Short: "Add a view",
+		Long: "Add a view: the servers that a pattern of --include selects and none of --exclude.\n" +
+			"Without --include it has all servers but those. Clients read it below\n" +
+			"/registries/NAME. It is there at most a second later on all instances.\n\n" +
+			"With --access token, clients need a token of the view: see 'tollgate view token add'.",
+		Example: "  tollgate view add data --include 'com.example.data/*' --exclude com.example.data/draft\n" +
+			"  tollgate view add partners --deprecated hide --access token",
+		Args: cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	var d view.Draft
+	c.Flags().StringSliceVar(&d.Include, "include", nil, "servers of the view: a name, a prefix that ends in *, or *; may be repeated (default all)")
+	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil, "servers that are not in the view, also if --include selects them; may be repeated")
+	c.Flags().StringVar(&d.Deprecated, "deprecated", string(view.Show), "deprecated versions: show or hide")
+	c.Flags().StringVar(&d.Access, "access", string(view.Public), "who may read the view: public or token")
+	cli.CompleteValues(c, "deprecated", string(view.Show), string(view.Hide))
+	cli.CompleteValues(c, "access", string(view.Public), string(view.WithToken))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d.Name = args[0]
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			added, err := op.Views.Add(c.Context(), d)
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]viewRow{newViewRow(added)}))
+		})
+	}
+	return c
+}
+
+func newViewList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the views",
+		Example: "  tollgate view list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Views.List(c.Context())
+			if err != nil {
+				return err
+			}
+			rows := make([]viewRow, 0, len(list))
+			for _, v := range list {
+				rows = append(rows, newViewRow(v))
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable(rows))
+		})
+	}
+	return c
+}
+
+func newViewRemove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Remove a view and its tokens",
+		Long:    "Remove a view and its tokens. At most a second later, no instance answers for it.",
+		Example: "  tollgate view remove data",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error { return op.Views.Remove(c.Context(), view.Name(args[0])) })
+	}
+	return c
+}
+
+func newViewToken(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "token", Short: "Manage the tokens of a view"}
+	c.AddCommand(newViewTokenAdd(p), newViewTokenList(p), newViewTokenRemove(p))
+	return c
+}
+
+// addTokenName adds the flag --name.
+func addTokenName(c *cobra.Command) *string {
+	return c.Flags().String("name", "default", "name of the token")
+}
+
+func newViewTokenAdd(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a token of a view and print it",
+		Long: "Add a token of a view and print it, this once: only its hash is stored. Clients send\n" +
+			"it as 'Authorization: Bearer TOKEN', or have it in the path:\n" +
+			"/registries/NAME/t/TOKEN/v0.1/servers.",
+		Example: "  tollgate view token add partners --name acme",
+		Args:    cobra.ExactArgs(1),
+	}
+	name := addTokenName(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			secret, err := op.Views.AddToken(c.Context(), view.Name(args[0]), *name)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(p.Stdout, string(secret)); err != nil {
+				return fmt.Errorf("write to standard output: %w", err)
+			}
+			return nil
+		})
+	}
+	return c
+}
+
+func newViewTokenList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "list NAME",
+		Short:   "List the names of the tokens of a view",
+		Example: "  tollgate view token list partners",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Views.Tokens(c.Context(), view.Name(args[0]))
+			if err != nil {
+				return err
+			}
+			rows := make([]viewTokenRow, 0, len(list))
+			for _, t := range list {
+				rows = append(rows, viewTokenRow{string(t.Name), formatOptionalTime(t.CreatedAt)})
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable(rows))
+		})
+	}
+	return c
+}
+
+func newViewTokenRemove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Remove a token of a view",
+		Long:    "Remove a token of a view. At most a second later, no instance accepts it.",
+		Example: "  tollgate view token remove partners --name acme",
+		Args:    cobra.ExactArgs(1),
+	}
+	name := addTokenName(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			return op.Views.RemoveToken(c.Context(), view.Name(args[0]), view.TokenName(*name))
+		})
+	}
+	return c
+}
+
+// viewRow is a view in the output of commands.
+type viewRow struct {
+	Name       string   `json:"name"       column:"NAME"`
+	Include    wordList `json:"include"    column:"INCLUDE"`
+	Exclude    wordList `json:"exclude"    column:"EXCLUDE"`
+	Deprecated string   `json:"deprecated" column:"DEPRECATED"`
+	Access     string   `json:"access"     column:"ACCESS"`
+}
+
+// viewTokenRow is a token of a view in the output of commands.
+type viewTokenRow struct {
+	Name      string `json:"name"      column:"NAME"`
+	CreatedAt string `json:"createdAt" column:"CREATED"`
+}
+
+func newViewRow(v view.View) viewRow {
+	return viewRow{string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access)}
+}

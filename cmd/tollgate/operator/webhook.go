@@ -1,0 +1,233 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/wiring"
+)
+
+func newWebhook(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "webhook", Short: "Manage webhooks: receivers of what happens to servers"}
+	c.AddCommand(newWebhookAdd(p), newWebhookList(p), newWebhookTest(p), newWebhookRemove(p), newWebhookRedeliver(p))
+	return c
+}
+
+func newWebhookAdd(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add URL --events EVENT,... [--pattern PATTERN]",
+		Short: "Add a webhook and print its secret",
+		Long: "Add a webhook: the service posts what happens to servers to URL, from now on. The\n" +
+			"command prints the secret with which requests are signed, this once: it is stored\n" +
+			"encrypted and cannot be read again.\n\n" +
+			"URL must begin with https:// and have a public address. A loopback host, such as\n" +
+			"127.0.0.1, may have http:// too.\n\n" +
+			"Events:\n" +
+			"  published    a version is listed\n" +
+			"  replaced     the document of a version is replaced\n" +
+			"  status       a version, or all of a server, got a status; deletion too\n" +
+			"  approved     a review is approved by a person or a rule\n" +
+			"  rejected     a review is rejected\n" +
+			"  quarantined  a server or a version is put in quarantine\n" +
+			"  released     a server or a version is released from quarantine",
+		Example: "  tollgate webhook add https://hooks.example.com/tollgate --events published,replaced,status\n" +
+			"  tollgate webhook add https://hooks.example.com/audit --events quarantined,released --pattern 'com.example/*'",
+		Args: cobra.ExactArgs(1),
+	}
+	o := cli.AddOutput(c)
+	var d event.Draft
+	c.Flags().StringSliceVar(&d.Events, "events", nil, "events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
+	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
+	cli.RequireFlags(c, "events")
+	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d.URL = args[0]
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			w, secret, err := op.Webhooks.Add(c.Context(), d)
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, cli.ListTable([]addedWebhookRow{{
+				string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt), string(secret),
+			}}))
+		})
+	}
+	return c
+}
+
+func newWebhookList(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the webhooks and what could not be delivered to them",
+		Long: "List the webhooks, with how many events wait for their delivery and how many are\n" +
+			"dead: not delivered within WEBHOOK_RETRY_FOR. Below are the dead events, at most\n" +
+			"100 of each webhook, the newest first. 'tollgate webhook redeliver' sends them again.",
+		Example: "  tollgate webhook list --output json",
+		Args:    cobra.NoArgs,
+	}
+	o := cli.AddOutput(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			list, err := op.Webhooks.List(c.Context())
+			if err != nil {
+				return err
+			}
+			rows, dead := make([]webhookRow, 0, len(list)), []deadEventRow{}
+			for i := range list {
+				row := newWebhookRow(&list[i])
+				rows, dead = append(rows, row), append(dead, row.DeadEvents...)
+			}
+			if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
+				return err
+			}
+			return printDeadEvents(p, o, dead)
+		})
+	}
+	return c
+}
+
+// printDeadEvents prints the dead events below the table of webhooks. The JSON of webhooks has them
+// already.
+func printDeadEvents(p cli.Process, o *cli.Output, dead []deadEventRow) error {
+	if o.Format == "json" || len(dead) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p.Stdout); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return o.PrintResult(p.Stdout, cli.ListTable(dead))
+}
+
+func newWebhookTest(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "test ID",
+		Short: "Send a test event to a webhook",
+		Long: "Send a signed event of the type test to a webhook, once and from this machine, and\n" +
+			"print the status of the response. The command fails unless it is 200 to 299.",
+		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			status, err := op.Webhooks.Test(c.Context(), webhookID(args))
+			if err != nil {
+				return err
+			}
+			if status < 200 || status > 299 {
+				return fmt.Errorf("the receiver answered with the status %d", status)
+			}
+			return printSentence(p, fmt.Sprintf("the receiver answered with the status %d", status))
+		})
+	}
+	return c
+}
+
+func newWebhookRemove(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a webhook with what was not delivered to it",
+		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error { return op.Webhooks.Remove(c.Context(), webhookID(args)) })
+	}
+	return c
+}
+
+func newWebhookRedeliver(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "redeliver ID [--event EVENT]",
+		Short: "Send dead events to a webhook again",
+		Long: "Have the service send all dead events of a webhook again, in their order and for\n" +
+			"WEBHOOK_RETRY_FOR. With --event it sends one event, which need not be dead: what was\n" +
+			"delivered is kept for a day, what is dead for 30 days.",
+		Example: "  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50\n" +
+			"  tollgate webhook redeliver 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50 --event c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38",
+		Args: cobra.ExactArgs(1),
+	}
+	of := c.Flags().String("event", "", "ID of one event; default: all dead ones")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("event") && *of == "" {
+			return errors.New("--event is empty")
+		}
+		return withOperator(c, p, func(op *wiring.Operator) error {
+			n, err := op.Webhooks.Redeliver(c.Context(), webhookID(args), event.ID(strings.ToLower(*of)))
+			if err != nil {
+				return err
+			}
+			return printSentence(p, cli.FormatCount(n, "event is", "events are")+" sent again")
+		})
+	}
+	return c
+}
+
+// webhookID returns the ID in the arguments of a command.
+func webhookID(args []string) event.WebhookID { return event.WebhookID(strings.ToLower(args[0])) }
+
+// addedWebhookRow is a new webhook in the output of commands.
+type addedWebhookRow struct {
+	ID        string   `json:"id"        column:"ID"`
+	URL       string   `json:"url"       column:"URL"`
+	Events    wordList `json:"events"    column:"EVENTS"`
+	Pattern   string   `json:"pattern"   column:"PATTERN"`
+	CreatedAt string   `json:"createdAt"`
+	Secret    string   `json:"secret"    column:"SECRET"`
+}
+
+// webhookRow is a webhook in the output of commands.
+type webhookRow struct {
+	ID          string         `json:"id"                    column:"ID"`
+	URL         string         `json:"url"                   column:"URL"`
+	Events      wordList       `json:"events"                column:"EVENTS"`
+	Pattern     string         `json:"pattern"               column:"PATTERN"`
+	CreatedAt   string         `json:"createdAt"`
+	Pending     int            `json:"pending"               column:"PENDING"`
+	Dead        int            `json:"dead"                  column:"DEAD"`
+	LastSuccess string         `json:"lastSuccess,omitempty" column:"LAST SUCCESS"`
+	LastFailure string         `json:"lastFailure,omitempty" column:"LAST FAILURE"`
+	LastProblem string         `json:"lastProblem,omitempty" column:"LAST PROBLEM"`
+	DeadEvents  []deadEventRow `json:"deadEvents"`
+}
+
+// deadEventRow is a dead event in the output of commands.
+type deadEventRow struct {
+	Webhook    string  `json:"-"          column:"WEBHOOK"`
+	ID         string  `json:"id"         column:"EVENT"`
+	Type       string  `json:"type"       column:"TYPE"`
+	ServerName string  `json:"serverName" column:"SERVER"`
+	Version    *string `json:"version"` // nil for the whole server
+	Versions   string  `json:"-"          column:"VERSION"`
+	Attempts   int     `json:"attempts"   column:"ATTEMPTS"`
+	DeadSince  string  `json:"deadSince"  column:"DEAD SINCE"`
+	Problem    string  `json:"problem"    column:"PROBLEM"`
+}
+
+func newWebhookRow(l *notifying.Listed) webhookRow {
+	row := webhookRow{
+		ID: string(l.ID), URL: l.URL.String(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(), CreatedAt: formatOptionalTime(l.CreatedAt),
+		Pending: l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess), LastFailure: formatOptionalTime(l.LastFailure),
+		LastProblem: l.LastProblem, DeadEvents: make([]deadEventRow, len(l.Newest)),
+	}
+	for i := range l.Newest {
+		row.DeadEvents[i] = newDeadEventRow(&l.Newest[i])
+	}
+	return row
+}
+
+func newDeadEventRow(d *event.Delivery) deadEventRow {
+	row := deadEventRow{
+		Webhook: string(d.Webhook), ID: string(d.Event), Type: string(d.Type), ServerName: d.Name.String(), Versions: "all",
+		Attempts: d.Attempts, DeadSince: formatOptionalTime(d.EndedAt), Problem: d.Problem,
+	}
+	if version := d.Version.String(); version != "" {
+		row.Version, row.Versions = &version, version
+	}
+	return row
+}

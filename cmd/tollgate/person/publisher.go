@@ -1,0 +1,138 @@
+// Package person has the commands with which people and CI jobs publish at a service. They call its API and
+// need no access to its database.
+package person
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+// CredentialsVariable is the variable with the path of the credential file.
+const CredentialsVariable = "TOLLGATE_CREDENTIALS"
+
+// Commands returns the commands with which people and CI jobs publish at a service.
+func Commands(p cli.Process) []*cobra.Command {
+	return []*cobra.Command{newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p)}
+}
+
+// publisherRun is one run of a command with which a person publishes at a service.
+type publisherRun struct {
+	cli.Process
+	*cli.Prompter
+
+	file *credentialfile.File
+	last credentialfile.SignIn // empty before the first sign-in
+}
+
+func newPublisher(p cli.Process) (*publisherRun, error) {
+	path := p.Getenv(CredentialsVariable)
+	if path == "" {
+		var err error
+		if path, err = credentialfile.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	u := &publisherRun{Process: p, Prompter: cli.NewPrompter(p), file: credentialfile.New(path)}
+	contents, err := u.file.Read()
+	if err != nil {
+		return nil, err
+	}
+	if contents.SignIn != nil {
+		u.last = *contents.SignIn
+	}
+	return u, nil
+}
+
+// serviceAddress is the address of the service that a command calls.
+type serviceAddress struct {
+	url      string
+	insecure bool
+}
+
+// addAddress adds the flags --url and --insecure-http to a command.
+func addAddress(c *cobra.Command) *serviceAddress {
+	a := &serviceAddress{}
+	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: that of the last sign-in")
+	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, although others on the network path can read the password and tokens")
+	return a
+}
+
+// withLastSignIn returns the address with missing values from the last sign-in.
+func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddress {
+	if a.url == "" {
+		a.url = last.URL
+	}
+	a.insecure = a.insecure || a.url == last.URL && last.InsecureHTTP
+	return a
+}
+
+// lastAccount returns the account of the last sign-in, at the given service.
+func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
+	a = a.withLastSignIn(u.last)
+	if a.url == "" {
+		return nil, &account.SignInNeeded{Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url"}
+	}
+	return u.newAccount(a, u.last.Email)
+}
+
+// newAccount returns the account with an e-mail address at a service.
+func (u *publisherRun) newAccount(a serviceAddress, email string) (*account.Account, error) {
+	client, err := tollgateclient.New(tollgateclient.Config{
+		URL: a.url, InsecureHTTP: a.insecure,
+		UserAgent: fmt.Sprintf("tollgate/%s (%s; %s)", u.Build.Version, runtime.GOOS, runtime.GOARCH),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return account.New(u.file, client, email), nil
+}
+
+// callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts
+// for a step-up and repeats the call.
+func (u *publisherRun) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
+	err := who.Do(ctx, call)
+	if !tollgateclient.NeedsStepUp(err) {
+		return err
+	}
+	if !u.IsInteractive() {
+		return &account.SignInNeeded{Reason: cli.ErrorSentence(err) + ": sign in with 'tollgate login --step-up email'"}
+	}
+	u.PrintNote("%s", cli.ErrorSentence(err))
+	method, askErr := u.promptMethod(ctx)
+	if askErr != nil {
+		return askErr
+	}
+	if method == stepUpNone {
+		return &account.SignInNeeded{Reason: cli.ErrorSentence(err)}
+	}
+	if _, err := u.stepUp(ctx, who, method); err != nil {
+		return err
+	}
+	return who.Do(ctx, call)
+}
+
+// nameSubject adds the subject to a refusal that does not mention it. The service knows the subject
+// from the request, but the message may appear in the output of a script that contains many
+// requests.
+func nameSubject(what string, err error) error {
+	f, ok := fault.As(err)
+	if !ok || strings.Contains(f.Message, what) {
+		return err
+	}
+	switch f.Kind {
+	case fault.Invalid, fault.NotFound, fault.Conflict:
+		return fault.Wrap(f.Kind, what+": "+f.Message, err).WithCode(f.Code)
+	default: // the refusal concerns the person or the service
+		return err
+	}
+}

@@ -1,0 +1,203 @@
+package person
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// statusRun is one run of the command, with its flags.
+type statusRun struct {
+	*publisherRun
+
+	who     *account.Account
+	out     *cli.Output
+	target  string                      // NAME or NAME@VERSION, from the command line
+	change  tollgateclient.StatusChange // Status is empty if the command changes nothing
+	address serviceAddress
+}
+
+func newStatus(p cli.Process) *cobra.Command {
+	var s statusRun
+	c := &cobra.Command{
+		Use:   "status [NAME[@VERSION]]",
+		Short: "Show the service, or the versions of a server and their status",
+		Long: "Without NAME, show the service at which you are signed in and whether it is\n" +
+			"ready; exits with 1 if it is not. With NAME, show the versions of that server\n" +
+			"with their status, including deleted ones.\n\n" +
+			"With --set, change the status of one version, or without VERSION of all versions\n" +
+			"at once, to active, deprecated or deleted. The message of a deprecated or\n" +
+			"deleted version gives users the reason; without --message the previous message\n" +
+			"is removed.",
+		Example: "  tollgate status\n" +
+			"  tollgate status com.example/weather\n" +
+			"  tollgate status com.example/weather@1.0.0 --set deprecated --message 'Use 1.1.0'",
+		Args: cobra.MaximumNArgs(1),
+	}
+	s.out = cli.AddOutput(c)
+	a := addAddress(c)
+	c.Flags().StringVar(&s.change.Status, "set", "", "status to set: active, deprecated or deleted")
+	c.Flags().StringVar(&s.change.Message, "message", "", "reason for the status, shown to users")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s.address = *a
+		if len(args) > 0 {
+			s.target = args[0]
+			s.change.Name, s.change.Version, _ = strings.Cut(args[0], "@") // a name has no @
+		}
+		if err := s.checkFlags(args); err != nil {
+			return err
+		}
+		var err error
+		if s.publisherRun, err = newPublisher(p); err != nil {
+			return err
+		}
+		if s.who, err = s.lastAccount(s.address); err != nil {
+			return err
+		}
+		return s.run(c.Context())
+	}
+	return c
+}
+
+// checkFlags returns an error if the flags and arguments contradict each other.
+func (s *statusRun) checkFlags(args []string) error {
+	switch {
+	case s.change.Status == "" && s.change.Message != "":
+		return errors.New("--message needs --set: it is the reason for the new status")
+	case s.change.Status != "" && len(args) == 0:
+		return errors.New("--set needs the NAME of a server")
+	case len(args) > 0 && (s.change.Name == "" || strings.HasSuffix(args[0], "@")):
+		return fmt.Errorf("%q is not of the form NAME or NAME@VERSION", args[0])
+	case s.change.Status == "":
+		return nil
+	}
+	if _, err := registry.ParseStatus(s.change.Status); err != nil {
+		return fmt.Errorf("--set: %q is not a status: use active, deprecated or deleted", s.change.Status)
+	}
+	return nil
+}
+
+func (s *statusRun) run(ctx context.Context) error {
+	switch {
+	case s.change.Name == "":
+		return s.showService(ctx)
+	case s.change.Status != "":
+		return s.setStatus(ctx)
+	}
+	return s.showVersions(ctx)
+}
+
+// showVersions prints the versions of a server.
+func (s *statusRun) showVersions(ctx context.Context) error {
+	client := s.who.Client()
+	if s.change.Version == "" {
+		records, err := client.ListVersions(ctx, s.change.Name)
+		if err != nil {
+			return nameSubject(s.target, err)
+		}
+		return s.out.PrintResult(s.Stdout, recordTable(records))
+	}
+	r, err := client.GetVersion(ctx, s.change.Name, s.change.Version)
+	if err != nil {
+		return nameSubject(s.target, err)
+	}
+	return s.out.PrintResult(s.Stdout, recordTable([]tollgateclient.Record{r}))
+}
+
+// setStatus changes the status and prints the changed versions.
+func (s *statusRun) setStatus(ctx context.Context) error {
+	var changed []tollgateclient.Record
+	err := s.callWithStepUp(ctx, s.who, func(ctx context.Context, token string) (err error) {
+		changed, err = s.who.Client().SetStatus(ctx, token, s.change)
+		return err
+	})
+	if err != nil {
+		return nameSubject(s.target, err)
+	}
+	return s.out.PrintResult(s.Stdout, recordTable(changed))
+}
+
+func recordTable(records []tollgateclient.Record) cli.Table {
+	type row struct {
+		Name          string `json:"name"`
+		Version       string `json:"version"`
+		Status        string `json:"status"`
+		StatusMessage string `json:"statusMessage"`
+		IsLatest      bool   `json:"isLatest"`
+		PublishedAt   string `json:"publishedAt"`
+		UpdatedAt     string `json:"updatedAt"`
+	}
+	t := cli.Table{Header: []string{"SERVER", "VERSION", "STATUS", "LATEST", "PUBLISHED", "MESSAGE"}}
+	list := make([]row, 0, len(records))
+	for _, r := range records {
+		list = append(list, row{r.Name, r.Version, r.Status, r.StatusMessage, r.IsLatest, r.PublishedAt, r.UpdatedAt})
+		t.Rows = append(t.Rows, []string{
+			r.Name, r.Version, r.Status, yesNo(r.IsLatest), r.PublishedAt, r.StatusMessage,
+		})
+	}
+	t.Value = list
+	return t
+}
+
+// serviceStatus is the readiness of a service, and the sign-in there.
+type serviceStatus struct {
+	URL          string            `json:"url"`
+	Email        string            `json:"email"` // empty if the person is not signed in
+	TrustLevel   string            `json:"trustLevel"`
+	Status       string            `json:"status"`
+	Dependencies map[string]string `json:"dependencies"`
+}
+
+// showService prints whether the service is ready, and who is signed in there.
+func (s *statusRun) showService(ctx context.Context) error {
+	ready, err := s.who.Client().GetReadiness(ctx)
+	if err != nil {
+		return err
+	}
+	state := serviceStatus{URL: s.who.Client().URL(), Status: ready.Status, Dependencies: ready.Dependencies}
+	var session tollgateclient.Session
+	err = s.who.Do(ctx, func(ctx context.Context, token string) (err error) {
+		session, err = s.who.Client().GetSession(ctx, token)
+		return err
+	})
+	var notSignedIn *account.SignInNeeded
+	switch {
+	case err == nil:
+		state.Email, state.TrustLevel = s.who.Email(), session.TrustLevel
+	case state.Status == "ok" && !errors.As(err, &notSignedIn): // a service that is not ready may fail here
+		return err
+	}
+	if err := s.out.PrintResult(s.Stdout, state.table()); err != nil {
+		return err
+	}
+	if state.Status != "ok" {
+		return fmt.Errorf("%s is not ready", state.URL)
+	}
+	return nil
+}
+
+func (s serviceStatus) table() cli.Table {
+	parts := make([]string, 0, len(s.Dependencies))
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		parts = append(parts, name+" "+s.Dependencies[name])
+	}
+	who, trust := s.Email, s.TrustLevel
+	if who == "" {
+		who, trust = "(not signed in)", "-"
+	}
+	return cli.Table{
+		Header: []string{"SERVICE", "READY", "SIGNED IN", "TRUST", "DEPENDENCIES"},
+		Rows:   [][]string{{s.URL, yesNo(s.Status == "ok"), who, trust, strings.Join(parts, ", ")}},
+		Value:  s,
+	}
+}

@@ -1,0 +1,75 @@
+// Package service has the commands that run the service, check whether it is ready, and print its settings.
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
+)
+
+// Commands returns the commands that run and examine the service.
+func Commands(p cli.Process) []*cobra.Command {
+	return []*cobra.Command{newServe(p), newHealth(p), newSettings(p)}
+}
+
+func newServe(p cli.Process) *cobra.Command {
+	var only []string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: "Run the service, by default with all its parts, and with embedded storage unless\n" +
+			"the settings name other servers. SIGTERM drains the service; a second signal\n" +
+			"ends it at once.",
+		Example: "  tollgate serve\n" +
+			"  DATABASE_URL=postgres://tollgate@localhost/tollgate KVSTORE_URL=localhost:6379 tollgate serve\n" +
+			"  tollgate serve --only ratelimit",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit, console")
+	cli.CompleteValues(c, "only", "registry", "auth", "methods", "ratelimit", "console")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		parts, err := settings.ParseParts(only)
+		if err != nil {
+			return err
+		}
+		s, err := settings.ReadParts(p.Environ, only)
+		if err != nil {
+			return err
+		}
+		return Serve(c.Context(), p, s, parts)
+	}
+	return c
+}
+
+// Serve runs the service until ctx ends, which happens at the first signal, and then drains it. A
+// second signal ends the process at once.
+func Serve(ctx context.Context, p cli.Process, s settings.Settings, parts settings.Parts) error {
+	relaxGarbageCollection(p.Environ)
+	log := wiring.NewLog(s.Service, p.Stderr)
+	s.Console.Announce = cli.IsTerminal(p.Stderr)
+	service, cleanup, err := wiring.Open(ctx, s, parts, p.Build, log)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	defer cleanup()
+	go func() {
+		<-ctx.Done()
+		second := make(chan os.Signal, 1)
+		signal.Notify(second, syscall.SIGINT, syscall.SIGTERM)
+		<-second
+		log.Error("second signal: exiting at once")
+		p.Exit(cli.ExitFailed)
+	}()
+	if err := service.Run(ctx); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
