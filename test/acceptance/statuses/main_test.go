@@ -1,0 +1,11 @@
+// Package statuses compares what every route answers every kind of caller with a table in testdata: the
+// status, the error, and what the audit log has of it.
+package statuses
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }
