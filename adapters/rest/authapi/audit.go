@@ -59,7 +59,7 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 // error names all invalid parameters.
 func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 	q := audit.Query{Limit: defaultPage}
-	b, problems := requestBody{errors: &fieldErrors{map[string]string{}, map[string]string{}}}, []error(nil)
+	var problems []error
 	if name := queryParam(c, "eventType"); name != "" {
 		var err error
 		q.Type, err = auth.ParseEventType(name)
@@ -69,7 +69,7 @@ func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
 		readTime("startDate", queryParam(c, "startDate"), &q.After), readTime("endDate", queryParam(c, "endDate"), &q.Before),
 		readNumber("limit", queryParam(c, "limit"), &q.Limit), readNumber("offset", queryParam(c, "offset"), &q.Offset))
 	q.After = endOfMillisecond(q.After)
-	return q, b.fieldError(append(problems, q.Check())...)
+	return q, fieldError(map[string]string{}, append(problems, q.Check())...)
 }
 
 // endOfMillisecond returns the last microsecond of the millisecond of t. Entries are stored with

@@ -24,10 +24,10 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	present, presentErr := auth.NewPassword("currentPassword", b.requireText("currentPassword"))
-	next, nextErr := auth.NewPassword("newPassword", b.requireText("newPassword"))
-	if b.fieldError(presentErr, nextErr) != nil {
-		return b.fieldError(next.Check("newPassword")) // the use case, which also checks the new password, is not called
+	present, presentErr := auth.NewPassword("currentPassword", b.Text("currentPassword"))
+	next, nextErr := auth.NewPassword("newPassword", b.Text("newPassword"))
+	if fieldError(b.Problems(), presentErr, nextErr) != nil { // the use case, which also checks the new password, is not called
+		return fieldError(b.Problems(), presentErr, nextErr, next.Check("newPassword"))
 	}
 	if err := a.credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
 		return err
@@ -49,10 +49,10 @@ func (a *API) enrolMFA(c *fiber.Ctx, caller auth.Session) error {
 		if err != nil {
 			return err
 		}
-		if text, given := b.readText("currentPassword"); given {
-			present, err = auth.NewPassword("currentPassword", text)
+		if b.Has("currentPassword") {
+			present, err = auth.NewPassword("currentPassword", b.PresentText("currentPassword"))
 		}
-		if err := b.fieldError(err); err != nil {
+		if err := fieldError(b.Problems(), err); err != nil {
 			return err
 		}
 	}
@@ -99,6 +99,6 @@ func readMFACode(c *fiber.Ctx) (auth.OTP, error) {
 	if err != nil {
 		return "", err
 	}
-	code := auth.OTP(b.requireText("mfaCode"))
-	return code, b.fieldError()
+	code := auth.OTP(b.Text("mfaCode"))
+	return code, fieldError(b.Problems())
 }

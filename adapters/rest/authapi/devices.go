@@ -69,11 +69,10 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 // default is the longest page.
 func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
 	page := auth.PageRequest{Limit: auth.MaxPage}
-	b := requestBody{errors: &fieldErrors{map[string]string{}, map[string]string{}}}
 	problems := []error{
 		readNumber("limit", queryParam(c, "limit"), &page.Limit), readNumber("offset", queryParam(c, "offset"), &page.Offset),
 	}
-	return page, b.fieldError(append(problems, page.Validate())...)
+	return page, fieldError(map[string]string{}, append(problems, page.Validate())...)
 }
 
 func deviceOf(d *auth.Device) device {
@@ -108,8 +107,8 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	id, badID := pathID[auth.DeviceID](c)
-	status, badStatus := auth.ParseTrustStatus(b.requireText("trustStatus"))
-	if err := b.fieldError(badID, badStatus); err != nil {
+	status, badStatus := auth.ParseTrustStatus(b.Text("trustStatus"))
+	if err := fieldError(b.Problems(), badID, badStatus); err != nil {
 		return err
 	}
 	d, err := a.devices.SetTrust(c.UserContext(), caller, id, status)
@@ -139,12 +138,8 @@ func (a *API) renameDevice(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	id, badID := pathID[auth.DeviceID](c)
-	text, present := b.readText("name")
-	if !present {
-		b.addUnreadable("name", "is missing")
-	}
-	name, badName := auth.ParseDeviceName(text)
-	if err := b.fieldError(badID, badName); err != nil {
+	name, badName := auth.ParseDeviceName(b.PresentText("name"))
+	if err := fieldError(b.Problems(), badID, badName); err != nil {
 		return err
 	}
 	d, err := a.devices.Rename(c.UserContext(), caller, id, name)

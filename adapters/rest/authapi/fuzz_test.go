@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -21,7 +22,10 @@ func FuzzLogin(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		b, err := parseBody(text)
+		b, err := jsonbody.Parse(text, true)
+		if err == nil {
+			err = fieldError(b.Problems())
+		}
 		if err == nil {
 			in, readErr := readLogin(b)
 			if err = readErr; err == nil {
@@ -31,7 +35,7 @@ func FuzzLogin(f *testing.F) {
 		}
 		refusal, ok := fault.As(err)
 		if !ok || refusal.Kind != fault.Invalid || refusal.Message == "" ||
-			refusal.Code != auth.CodeInvalidInput && refusal.Code != auth.CodeValidation {
+			codeOf(refusal, 400) != auth.CodeInvalidInput && refusal.Code != auth.CodeValidation {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
@@ -60,20 +61,20 @@ func (a *API) logIn(c *fiber.Ctx) error {
 }
 
 // readLogin reads the body of a login. Its error names all invalid fields.
-func readLogin(b requestBody) (signin.Login, error) {
+func readLogin(b *jsonbody.Object) (signin.Login, error) {
 	var in signin.Login
 	var email, password, device error
-	in.Email, email = auth.ParseEmail(b.requireText("email"))
-	in.Password, password = auth.NewPassword("password", b.requireText("password"))
+	in.Email, email = auth.ParseEmail(b.Text("email"))
+	in.Password, password = auth.NewPassword("password", b.Text("password"))
 	in.Device, device = readDevice(b)
-	return in, b.fieldError(email, password, device)
+	return in, fieldError(b.Problems(), email, password, device)
 }
 
-func readDevice(b requestBody) (auth.DeviceInfo, error) {
-	info := b.requireObject("deviceInfo")
+func readDevice(b *jsonbody.Object) (auth.DeviceInfo, error) {
+	info := b.Nested("deviceInfo")
 	return auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: info.optionalText("userAgent"), ScreenResolution: info.optionalText("screenResolution"),
-		Timezone: info.optionalText("timezone"), Language: info.optionalText("language"),
+		UserAgent: info.OptionalText("userAgent"), ScreenResolution: info.OptionalText("screenResolution"),
+		Timezone: info.OptionalText("timezone"), Language: info.OptionalText("language"),
 	})
 }
 
@@ -92,10 +93,10 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 	}
 	var in signin.MFAAnswer
 	var user, device error
-	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.requireText("userId"))
-	in.Code = auth.OTP(b.requireText("mfaCode"))
+	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.Text("userId"))
+	in.Code = auth.OTP(b.Text("mfaCode"))
 	in.Device, device = readDevice(b)
-	if err := b.fieldError(user, device); err != nil {
+	if err := fieldError(b.Problems(), user, device); err != nil {
 		return err
 	}
 	in.DeviceToken, in.Address = readDeviceToken(c), rest.Address(c)
@@ -121,8 +122,8 @@ func (a *API) refreshTokens(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	secret := auth.RefreshSecret(b.requireText("refreshToken"))
-	if err := b.fieldError(); err != nil {
+	secret := auth.RefreshSecret(b.Text("refreshToken"))
+	if err := fieldError(b.Problems()); err != nil {
 		return err
 	}
 	r, err := a.signIn.Refresh(c.UserContext(), secret, rest.Address(c))
@@ -139,8 +140,8 @@ func (a *API) logOut(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.SessionID]("sessionId", b.requireText("sessionId"))
-	if err := b.fieldError(err); err != nil {
+	id, err := auth.ParseUUID[auth.SessionID]("sessionId", b.Text("sessionId"))
+	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
 	if err := a.signIn.SignOut(c.UserContext(), caller, id); err != nil {

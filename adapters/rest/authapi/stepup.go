@@ -29,8 +29,8 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	method, err := auth.ParseStepUpMethod(b.requireText("method"))
-	if err := b.fieldError(err); err != nil {
+	method, err := auth.ParseStepUpMethod(b.Text("method"))
+	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Initiate(c.UserContext(), caller, method)
@@ -52,9 +52,9 @@ func (a *API) verifyStepUp(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.requireText("challengeId"))
-	code := auth.OTP(b.requireText("otp"))
-	if err := b.fieldError(err); err != nil {
+	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
+	code := auth.OTP(b.Text("otp"))
+	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Verify(c.UserContext(), id, code)
@@ -75,8 +75,8 @@ func (a *API) resendStepUp(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.requireText("challengeId"))
-	if err := b.fieldError(err); err != nil {
+	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
+	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
 	p, err := a.stepUp.Resend(c.UserContext(), id)

@@ -6,7 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,115 +15,201 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// Object reads the members of a JSON object by name. It keeps the first error. Other members are
+// Object reads the members of a JSON object by name and collects their problems. Other members are
 // ignored.
 type Object struct {
 	members map[string]json.RawMessage
-	err     error
+	path    string // before the names of the members in problems
+	found   *problems
 }
 
-// Read reads the body of a request, which must be a JSON object.
+// problems are those of a body and of the objects in it.
+type problems struct {
+	strict bool
+	list   []problem
+}
+
+// problem is what is wrong with a member; text follows its name.
+type problem struct{ member, text string }
+
+// Read reads the body of a request, which must be a JSON object in which no name occurs twice (RFC
+// 8259, 4). Objects in it are not checked for that before they are read.
 func Read(c *fiber.Ctx) (*Object, error) {
 	text, err := rest.JSONBody(c)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text)
+	return Parse(text, false)
 }
 
-// Parse parses a text, which must be a JSON object in which no name occurs twice (RFC 8259, 4).
-func Parse(text []byte) (*Object, error) {
-	text = bytes.TrimSpace(text)
+// ReadStrictly is Read for an API whose errors name all members that are wrong. No name may occur
+// twice in any object of the body: a proxy in front of the service might use the other one. One that
+// does is a problem of the object that is returned.
+func ReadStrictly(c *fiber.Ctx) (*Object, error) {
+	text, err := rest.JSONBody(c)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text, true)
+}
+
+// Parse parses a text like Read, or like ReadStrictly if strict is true.
+func Parse(text []byte, strict bool) (*Object, error) {
+	text = bytes.Trim(text, " \t\r\n")
 	switch {
 	case len(text) == 0:
 		return nil, fault.New(fault.Invalid, "body is empty; it must be a JSON object")
+	case strict && !utf8.Valid(text):
+		return nil, fault.New(fault.Invalid, "body is not valid UTF-8")
+	case strict && bytes.HasPrefix(text, []byte("\ufeff")):
+		return nil, fault.New(fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	case !utf8.Valid(text), !json.Valid(text):
 		return nil, fault.New(fault.Invalid, "body is not valid JSON")
 	case text[0] != '{':
 		return nil, fault.New(fault.Invalid, "body must be a JSON object")
 	}
-	b := &Object{}
-	var err error
-	if b.members, err = readMembers(text, ""); err != nil {
-		return nil, err
+	b := &Object{found: &problems{strict: strict}}
+	b.readMembers(text)
+	if !strict && b.Err() != nil {
+		return nil, b.Err()
 	}
 	return b, nil
 }
 
-// readMembers returns the members of a valid JSON object. path is the name of the object with a
-// point, or empty for the body.
-func readMembers(text []byte, path string) (map[string]json.RawMessage, error) {
-	members := map[string]json.RawMessage{}
+// readMembers reads the members of a valid JSON object. A name that occurs twice is a problem.
+func (b *Object) readMembers(text []byte) {
+	depth, problem := 1, "occurs twice"
+	if b.found.strict {
+		depth, problem = -1, "occurs twice in the same object"
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	if _, err := d.Token(); err != nil { // the opening brace
-		return nil, fault.Wrap(fault.Invalid, "body is not valid JSON", err)
+	d.UseNumber() // numbers may be of any size
+	if names := findDuplicate(d, depth); names != nil {
+		slices.Reverse(names)
+		b.fail(clip(strings.Join(names, ".")), problem)
 	}
-	for d.More() {
-		token, err := d.Token()
-		name, isName := token.(string)
-		var value json.RawMessage
-		if err == nil {
-			err = d.Decode(&value)
-		}
-		if err != nil && err != io.EOF || !isName {
-			return nil, fault.Wrap(fault.Invalid, "body is not valid JSON", err)
-		}
-		if _, twice := members[name]; twice {
-			return nil, fault.Newf(fault.Invalid, "%s%s occurs twice", path, registry.Clip(name))
-		}
-		members[name] = value
-	}
-	return members, nil
+	_ = json.Unmarshal(text, &b.members) // no error, because the text is an object
 }
 
-// Err returns the first error of the members that were read; nil without one.
-func (b *Object) Err() error { return b.err }
+// findDuplicate reads one value of a valid JSON text. If an object in it, at most depth objects and
+// arrays deep, has two members of one name, findDuplicate returns that name and the names of the
+// members around it, innermost first; else nil. A negative depth has no end.
+func findDuplicate(d *json.Decoder, depth int) []string {
+	if depth == 0 { // the value is not searched
+		var skipped json.RawMessage
+		_ = d.Decode(&skipped) // no errors here and below, because the text is valid
+		return nil
+	}
+	opening, _ := d.Token()
+	if _, nested := opening.(json.Delim); !nested {
+		return nil
+	}
+	known := map[string]bool{}
+	for d.More() {
+		var within []string
+		if opening == json.Delim('{') {
+			token, _ := d.Token()
+			name, _ := token.(string)
+			if known[name] {
+				return []string{name}
+			}
+			known[name] = true
+			within = []string{name}
+		}
+		if found := findDuplicate(d, depth-1); found != nil {
+			return append(found, within...)
+		}
+	}
+	_, _ = d.Token() // the closing bracket
+	return nil
+}
 
-// has reports whether a member is there and not null.
-func (b *Object) has(name string) bool {
+// maxName is the greatest length of a name in an error, in bytes.
+const maxName = 100
+
+func clip(name string) string {
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "…"
+	}
+	return name
+}
+
+// Err returns the first problem of the members that were read as an error; nil without one.
+func (b *Object) Err() error {
+	if len(b.found.list) == 0 {
+		return nil
+	}
+	return fault.Newf(fault.Invalid, "%s %s", b.found.list[0].member, b.found.list[0].text)
+}
+
+// Problems returns the problems of the members that were read, by member.
+func (b *Object) Problems() map[string]string {
+	all := map[string]string{}
+	for _, p := range b.found.list {
+		all[p.member] = p.text
+	}
+	return all
+}
+
+// Has reports whether a member is there and not null.
+func (b *Object) Has(name string) bool {
 	value, ok := b.members[name]
 	return ok && string(value) != "null"
 }
 
-// fail keeps the error of a member, unless there is one already.
-func (b *Object) fail(name, problem string) {
-	if b.err == nil {
-		b.err = fault.Newf(fault.Invalid, "%s %s", name, problem)
+// fail adds the problem of a member, unless it has one already.
+func (b *Object) fail(name, text string) {
+	p := problem{b.path + name, text}
+	if !slices.ContainsFunc(b.found.list, func(known problem) bool { return known.member == p.member }) {
+		b.found.list = append(b.found.list, p)
 	}
 }
 
 // Text returns a member that must be a string that is not empty.
 func (b *Object) Text(name string) string {
-	if !b.has(name) {
-		b.fail(name, "is missing")
-		return ""
-	}
-	s := b.OptionalText(name)
+	s := b.PresentText(name)
 	if s == "" {
 		b.fail(name, "must not be empty")
 	}
 	return s
 }
 
+// PresentText returns a member that must be a string.
+func (b *Object) PresentText(name string) string {
+	if !b.Has(name) {
+		b.fail(name, "is missing")
+	}
+	return b.OptionalText(name)
+}
+
 // OptionalText returns a member that must be a string; empty if it is missing or null.
 func (b *Object) OptionalText(name string) (s string) {
-	if !b.has(name) {
+	if !b.Has(name) {
 		return ""
 	}
-	if err := json.Unmarshal(b.members[name], &s); err != nil || !registry.IsText(s) {
+	err := json.Unmarshal(b.members[name], &s)
+	switch {
+	case err == nil && isText(s):
+		return s
+	case !b.found.strict:
 		b.fail(name, "must be a string without NUL")
-		return ""
+	case err != nil:
+		b.fail(name, "must be a string")
+	default:
+		b.fail(name, "must not contain a NUL")
 	}
-	return s
+	return ""
 }
+
+// isText reports whether every store can hold a value.
+func isText(s string) bool { return !strings.ContainsRune(s, 0) }
 
 // NullableText returns a member that must be a string that is not empty; empty if it is missing or
 // null.
 func (b *Object) NullableText(name string) string {
-	if !b.has(name) {
+	if !b.Has(name) {
 		return ""
 	}
 	return b.Text(name)
@@ -130,7 +217,7 @@ func (b *Object) NullableText(name string) string {
 
 // Texts returns a member that must be a list of strings.
 func (b *Object) Texts(name string) []string {
-	if !b.has(name) {
+	if !b.Has(name) {
 		return nil
 	}
 	var list []*string
@@ -140,7 +227,7 @@ func (b *Object) Texts(name string) []string {
 	}
 	texts := make([]string, len(list))
 	for i, s := range list {
-		if s == nil || !registry.IsText(*s) {
+		if s == nil || !isText(*s) {
 			b.fail(fmt.Sprintf("%s[%d]", name, i), "must be a string without NUL")
 			return nil
 		}
@@ -151,42 +238,43 @@ func (b *Object) Texts(name string) []string {
 
 // TextMap returns a member that must be an object whose members are strings.
 func (b *Object) TextMap(name string) map[string]string {
-	if !b.has(name) {
+	if !b.Has(name) {
 		return nil
 	}
 	if b.members[name][0] != '{' {
 		b.fail(name, "must be an object of strings")
 		return nil
 	}
-	members, err := readMembers(b.members[name], name+".")
-	if err != nil {
-		if b.err == nil {
-			b.err = err
+	inner := &Object{path: b.path + name + ".", found: b.found}
+	inner.readMembers(b.members[name])
+	texts := map[string]string{}
+	for member := range inner.members {
+		var s string
+		if err := json.Unmarshal(inner.members[member], &s); err != nil || s == "" || !isText(s) {
+			inner.fail(clip(member), "must be a string that is not empty")
 		}
-		return nil
-	}
-	inner := &Object{members: members}
-	texts := make(map[string]string, len(members))
-	for member := range members {
-		texts[member] = inner.Text(member)
-		if inner.err != nil {
-			b.fail(name+"."+registry.Clip(member), "must be a string that is not empty")
-			return nil
-		}
+		texts[member] = s
 	}
 	return texts
 }
 
+// Nested returns a member that must be an object.
+func (b *Object) Nested(name string) *Object {
+	inner := &Object{path: b.path + name + ".", found: b.found}
+	if !b.Has(name) {
+		b.fail(name, "is missing")
+	} else if json.Unmarshal(b.members[name], &inner.members) != nil {
+		b.fail(name, "must be an object")
+	}
+	return inner
+}
+
 // Time returns a member that must be an RFC 3339 time; the zero value if it is missing or null.
 func (b *Object) Time(name string) time.Time {
-	s := b.OptionalText(name)
-	if s == "" {
-		if b.has(name) {
-			b.fail(name, "must be an RFC 3339 time, for example 2027-01-01T00:00:00Z")
-		}
+	if !b.Has(name) {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339, s)
+	t, err := time.Parse(time.RFC3339, b.OptionalText(name))
 	if err != nil {
 		b.fail(name, "must be an RFC 3339 time, for example 2027-01-01T00:00:00Z")
 	}

@@ -20,7 +20,7 @@ type policyBody struct {
 
 // readPolicyBody reads a body in the way of addPolicy.
 func readPolicyBody(text []byte) (policyBody, error) {
-	b, err := Parse(text)
+	b, err := Parse(text, false)
 	if err != nil {
 		return policyBody{}, err
 	}
@@ -101,7 +101,7 @@ func TestMembersAreRead(t *testing.T) {
 func TestNullableText(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{`{}`: "", `{"v":null}`: "", `{"v":"1"}`: "1"} {
-		b, err := Parse([]byte(body))
+		b, err := Parse([]byte(body), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestNullableText(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", body, got, b.Err(), want)
 		}
 	}
-	b, err := Parse([]byte(`{"v":""}`))
+	b, err := Parse([]byte(`{"v":""}`), false)
 	if err != nil {
 		t.Fatal(err)
 	}
