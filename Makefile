@@ -31,6 +31,10 @@ BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X mai
 PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 
+# What follows it runs in each module: that of the service, that of the SDK for plugins, that of the tests of the whole
+# service.
+IN_EACH_MODULE := test/modules.sh
+
 # SQLite in Go is C that was translated. With the race detector it is ten times slower, and the detector cannot find
 # anything in it. As GOFLAGS, the flags also apply to the programs that the tests build.
 SQLITE_WITHOUT_RACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
@@ -48,9 +52,6 @@ SHORT := RAPID_CHECKS=500 RAPID_STEPS=60
 TESTFLAGS ?=
 
 FUZZTIME ?= 10s
-# rapid divides its number of runs by five and their length by two in a short run; properties are to be tested as always.
-SHORT := RAPID_CHECKS=500 RAPID_STEPS=60
-
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
@@ -73,7 +74,7 @@ test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcache
 
 test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
 	$(SHORT) $(WITH_RACE) test/servers/with.sh test/run.sh -race -short -vet=off -shuffle=on -timeout=20m $(TESTFLAGS) \
-	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) test/fakedb | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 test-long: ## run all tests with the race detector, also the long ones
 	$(WITH_RACE) test/servers/with.sh test/run.sh -race -vet=off -shuffle=on -timeout=60m $(TESTFLAGS) ./...
@@ -81,13 +82,13 @@ test-long: ## run all tests with the race detector, also the long ones
 servers: ## start the servers of the tests, print their addresses for another terminal, and wait for Ctrl-C
 	@test/servers/with.sh bash -c 'export -p | grep -E "^declare -x (TEST_|(GO)?TMPDIR)"; exec sleep infinity' || [ $$? -eq 130 ]
 
-check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and go.mod
+check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and each go.mod
 
 lint: tool-lint ## run the pinned golangci-lint
-	$(GOLANGCI_LINT) run --timeout=30m ./...
+	$(IN_EACH_MODULE) $(GOLANGCI_LINT) run --timeout=30m ./...
 
 generate: tools-protobuf ## generate the Wire injectors, the plugin protocol, the API page and the references in docs
-	@if [ -d plugins/proto ]; then echo "buf generate"; cd plugins/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
+	@if [ -d plugins/sdk/proto ]; then echo "buf generate"; cd plugins/sdk/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
@@ -114,23 +115,23 @@ fuzz: ## run each fuzz test for FUZZTIME (10s), then list the failed ones
 	@failed=; \
 	folders=$$({ grep -rlE --include='*_test.go' '^func Fuzz' $(SOURCES) || true; } | xargs -r -n1 dirname | sort -u); \
 	for folder in $$folders; do \
-	  listed=$$(go test -list '^Fuzz' "./$$folder") || { echo "$$listed"; failed+="  $$folder does not build"$$'\n'; continue; }; \
+	  listed=$$($(IN_EACH_MODULE) go test -list '^Fuzz' "./$$folder") || { echo "$$listed"; failed+="  $$folder does not build"$$'\n'; continue; }; \
 	  for name in $$(grep '^Fuzz' <<<"$$listed" || true); do \
 	    echo "$$folder $$name"; \
-	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' $(FUZZFLAGS) "./$$folder" </dev/null || failed+="  $$folder $$name"$$'\n'; \
+	    $(IN_EACH_MODULE) go test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' $(FUZZFLAGS) "./$$folder" </dev/null || failed+="  $$folder $$name"$$'\n'; \
 	  done; \
 	done; \
 	[ -z "$$failed" ] || { printf 'these fuzz tests failed:\n%s' "$$failed"; exit 1; } >&2
 
 vuln: ## report known vulnerabilities in the code that we call; needs the vulnerability database
-	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+	$(IN_EACH_MODULE) go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
 check-format:
 	@unformatted=$$(gofmt -l $(SOURCES)); \
 	[ -z "$$unformatted" ] || { echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; } >&2
 
 check-vet:
-	go vet ./...
+	$(IN_EACH_MODULE) go vet ./...
 
 # Compares the files before and after, not with the last commit, so that uncommitted work can be checked.
 check-generated:
@@ -140,7 +141,7 @@ check-generated:
 	diff <(echo "$$before") <(sums) || { echo "generated code was not up to date: run 'make generate' and commit the files above" >&2; exit 1; }
 
 check-tidy:
-	go mod tidy -diff
+	$(IN_EACH_MODULE) go mod tidy -diff
 
 # install BINARY,PACKAGE,VERSION: the version is read from the binary's build information.
 define install

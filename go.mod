@@ -163,6 +163,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/pflag v1.0.10
 	github.com/tmthrgd/go-hex v0.0.0-20190904060850-447a3041c3bc // indirect
+	github.com/tollgate-dev/tollgate/plugins/sdk v0.0.0
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/tcplisten v1.0.0 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
@@ -183,3 +184,5 @@ tool (
 	github.com/google/wire/cmd/wire
 	gotest.tools/gotestsum
 )
+
+replace github.com/tollgate-dev/tollgate/plugins/sdk => ./plugins/sdk

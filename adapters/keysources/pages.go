@@ -13,7 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // The bounds of a page (contract P-7).

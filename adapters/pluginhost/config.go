@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 // Config holds the settings of the host. Zero durations are not valid; [DefaultConfig] returns the

@@ -11,8 +11,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 // drainTimeout is how long the host reads output after a plugin has ended, because a process that

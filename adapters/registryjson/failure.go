@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // limitError is the error of a response or list that exceeds a limit.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // Limits of the connections to the registries that mirrors read.

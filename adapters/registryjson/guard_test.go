@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )

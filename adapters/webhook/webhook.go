@@ -19,7 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 )
 

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -70,7 +71,7 @@ func CheckFailed(cause error) *fault.Error {
 // UnsupportedType returns the fault for a registry type that no plugin supports. The message lists
 // the supported types (contract R-56).
 func UnsupportedType(named string, known []string) *fault.Error {
-	named = printablePrefix(named, maxRegistryType)
+	named = printablePrefix(named, handshake.MaxRegistryType)
 	if len(known) == 0 {
 		return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, and no type can", named).WithCode(ownership.CodeUnsupportedType)
 	}

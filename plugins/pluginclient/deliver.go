@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
@@ -40,7 +41,7 @@ func DeliveryFailed(cause error) *fault.Error {
 }
 
 func unsupportedChannel(channel courier.Channel) error {
-	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q", printablePrefix(string(channel), maxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
+	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q", printablePrefix(string(channel), handshake.MaxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
 }
 
 func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {

@@ -1,6 +1,6 @@
 // Package pluginclient is the client side of the plugin protocol: it calls a plugin over an open
 // connection, converts the values of the ports to protocol messages and gRPC statuses to faults.
-// The plugin host and the contract tests of the SDK use it. It does not start or watch processes;
+// The plugin host uses it. It does not start or watch processes;
 // package pluginhost does.
 package pluginclient
 
@@ -18,17 +18,13 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// Limits of a description.
-const (
-	maxVersion       = 64
-	maxRegistryTypes = 64
-	maxRegistryType  = 64
-)
+// maxVersion is the size limit, in bytes, of the version in a description.
+const maxVersion = 64
 
 // Kind is the port that a plugin implements.
 type Kind string
@@ -103,13 +99,13 @@ func parseChannels(named []pluginv1.Channel) ([]courier.Channel, error) {
 }
 
 func parseRegistryTypes(named []string) ([]string, error) {
-	if len(named) == 0 || len(named) > maxRegistryTypes {
-		return nil, fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named), maxRegistryTypes)
+	if len(named) == 0 || len(named) > handshake.MaxRegistryTypes {
+		return nil, fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named), handshake.MaxRegistryTypes)
 	}
 	types := slices.Clone(named)
 	for _, name := range types {
-		if name == "" || name != printablePrefix(name, maxRegistryType) {
-			return nil, fmt.Errorf("the ownership plugin lists the registry type %q, which is empty, too long or not printable", printablePrefix(name, maxRegistryType))
+		if name == "" || name != printablePrefix(name, handshake.MaxRegistryType) {
+			return nil, fmt.Errorf("the ownership plugin lists the registry type %q, which is empty, too long or not printable", printablePrefix(name, handshake.MaxRegistryType))
 		}
 	}
 	slices.Sort(types)

@@ -6,17 +6,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
@@ -46,7 +49,7 @@ func (fixedResponse) NewStream(context.Context, *grpc.StreamDesc, string, ...grp
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	email, sms := pluginv1.Channel_CHANNEL_EMAIL, pluginv1.Channel_CHANNEL_SMS
-	many := make([]string, maxRegistryTypes+1)
+	many := make([]string, handshake.MaxRegistryTypes+1)
 	for i := range many {
 		many[i] = strings.Repeat("a", i+1)
 	}
@@ -142,6 +145,23 @@ func TestCheckOwnershipConvertsResponsesToFaults(t *testing.T) {
 		err := CheckOwnership(t.Context(), test.answer, d, c)
 		if !fault.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || len(err.Error()) > maxRefusal+100 {
 			t.Errorf("%s: Check = %v, want kind %v with %q", name, err, test.kind, test.want)
+		}
+	}
+}
+
+func TestRetryDelayIsBounded(t *testing.T) {
+	t.Parallel()
+	d := Description{Kind: Ownership, RegistryTypes: []string{"npm"}}
+	for requested, want := range map[time.Duration]time.Duration{
+		-time.Second: 0, 0: 0, 1500 * time.Millisecond: 1500 * time.Millisecond, 24 * time.Hour: 24 * time.Hour, 2000 * time.Hour: 24 * time.Hour,
+	} {
+		busy, err := status.New(codes.Unavailable, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(requested)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckOwnership(t.Context(), fixedResponse{err: busy.Err()}, d, ownership.Claim{ServerName: "a/b", RegistryType: "npm", Identifier: "b"})
+		if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || f.RetryAfter != want {
+			t.Errorf("with a delay of %s: Check = %v, want a fault with the delay %s", requested, err, want)
 		}
 	}
 }

@@ -15,17 +15,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
-	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
 // asPlugin, when set, makes the test binary a plugin.
@@ -275,16 +273,21 @@ func TestTimeToRetryReachesTheHost(t *testing.T) {
 		_ = client.Close() // the server goes down with it
 		<-server.DoneCh
 	})
-	description := pluginclient.Description{Kind: pluginclient.Ownership, RegistryTypes: []string{"npm"}}
-	for asked, want := range map[string]time.Duration{
-		"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "24h": 24 * time.Hour, "2000h": 24 * time.Hour,
-	} {
-		err := pluginclient.CheckOwnership(t.Context(), client.Conn, description, ownership.Claim{
+	for asked, want := range map[string]time.Duration{"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "2000h": 2000 * time.Hour} {
+		_, err := pluginv1.NewOwnershipClient(client.Conn).Check(t.Context(), &pluginv1.CheckRequest{
 			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: asked,
 		})
-		f, ok := fault.As(err)
-		if !ok || f.Kind != fault.Unavailable || f.RetryAfter != want || !strings.Contains(err.Error(), "busy") {
-			t.Errorf("with a delay of %q: Check = %v, want a fault with the delay %s", asked, err, want)
+		var delays []time.Duration
+		for _, detail := range status.Convert(err).Details() {
+			if info, ok := detail.(*errdetails.RetryInfo); ok {
+				delays = append(delays, info.GetRetryDelay().AsDuration())
+			}
+		}
+		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "busy") || len(delays) > 1 {
+			t.Errorf("with a delay of %q: Check = %v, want the status Unavailable with at most one delay", asked, err)
+		}
+		if got := append(delays, 0)[0]; got != want {
+			t.Errorf("with a delay of %q: the host gets the delay %s, want %s", asked, got, want)
 		}
 	}
 	if sdk.RetryAfter(time.Second, nil) != nil {

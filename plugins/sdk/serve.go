@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
 // Versioner is an optional interface of plugins. The version of a plugin that does not implement it

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -8,43 +9,96 @@ import (
 	"testing"
 )
 
+// The modules of the repository, by folder, in the order of the sections of docs/dependencies.md.
+var modules = []string{".", "plugins/sdk"}
+
 var (
 	requirement  = regexp.MustCompile(`(?m)^(?:require )?\s*([^\s/]+\.[^\s]+) v\S+$`) // an indirect one ends in a comment
 	listedModule = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| \\S.* \\|$")
 )
 
-// TestDependenciesAreExplained wants each module that go.mod requires directly in docs/dependencies.md, once, with
-// a reason, and no others.
+// TestDependenciesAreExplained wants each module that a go.mod requires directly in docs/dependencies.md,
+// once, with a reason, in the section of the first module that requires it, and no others.
 func TestDependenciesAreExplained(t *testing.T) {
-	required := found(t, root+"/go.mod", requirement)
-	listed := found(t, root+"/docs/dependencies.md", listedModule)
-	if len(required) < 10 {
-		t.Fatalf("go.mod requires %v", required)
+	page := readFile(t, "docs/dependencies.md")
+	sections := strings.Split(page, "\n## ")[1:]
+	if len(sections) != len(modules) {
+		t.Fatalf("docs/dependencies.md has %d sections, want one for each of %v", len(sections), modules)
 	}
-	for _, module := range required {
-		if !slices.Contains(listed, module) {
-			t.Errorf("docs/dependencies.md does not say why %s is there", module)
+	var explained []string
+	for i, folder := range modules {
+		required := requiredBy(t, folder)
+		listed := findAll(sections[i], listedModule)
+		for _, module := range required {
+			if !slices.Contains(explained, module) && !slices.Contains(listed, module) {
+				t.Errorf("the section of %s in docs/dependencies.md does not say why %s is there", folder, module)
+			}
 		}
-	}
-	for i, module := range listed {
-		if !slices.Contains(required, module) {
-			t.Errorf("docs/dependencies.md names %s, which go.mod does not require directly", module)
+		for j, module := range listed {
+			if !slices.Contains(required, module) {
+				t.Errorf("docs/dependencies.md names %s, which %s/go.mod does not require directly", module, folder)
+			}
+			if slices.Contains(explained, module) || slices.Contains(listed[:j], module) {
+				t.Errorf("docs/dependencies.md names %s twice", module)
+			}
 		}
-		if slices.Contains(listed[:i], module) {
-			t.Errorf("docs/dependencies.md names %s twice", module)
-		}
+		explained = append(explained, listed...)
 	}
 }
 
-func found(t *testing.T, path string, pattern *regexp.Regexp) []string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+// TestPluginAuthorsInheritLittle keeps the requirements of the SDK few, because the modules of
+// plugins inherit them.
+func TestPluginAuthorsInheritLittle(t *testing.T) {
+	if required := requiredBy(t, "plugins/sdk"); len(required) == 0 || len(required) >= 10 {
+		t.Errorf("the SDK requires %d modules directly, want fewer than ten: %v", len(required), required)
 	}
+}
+
+// TestAllModulesAreKnown wants the go.mod files of the repository to be those of the list.
+func TestAllModulesAreKnown(t *testing.T) {
+	var found []string
+	for _, pattern := range []string{"go.mod", "*/go.mod", "*/*/go.mod", "*/*/*/go.mod"} {
+		found = append(found, glob(t, pattern)...)
+	}
+	for i := range found {
+		found[i] = strings.TrimSuffix(strings.TrimSuffix(found[i], "go.mod"), "/")
+	}
+	found[0] = "."
+	if !slices.Equal(found, modules) {
+		t.Errorf("the repository has the modules %v, the list %v", found, modules)
+	}
+}
+
+// requiredBy returns the modules that the go.mod of a folder requires directly, without those of this
+// repository.
+func requiredBy(t *testing.T, folder string) []string {
+	t.Helper()
+	required := findAll(readFile(t, folder+"/go.mod"), requirement)
+	return slices.DeleteFunc(required, func(m string) bool { return m == module || strings.HasPrefix(m, module+"/") })
+}
+
+func findAll(text string, pattern *regexp.Regexp) []string {
 	var all []string
-	for _, match := range pattern.FindAllStringSubmatch(string(text), -1) {
+	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.TrimSpace(match[1]))
 	}
 	return all
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(root + "/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := fs.Glob(os.DirFS(root), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

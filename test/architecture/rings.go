@@ -77,7 +77,7 @@ func adapterRing(dir string) ring {
 }
 
 func pluginRing(dir string) ring {
-	if isBelow(dir, sdkPackages) {
+	if isBelow(dir, sdkPackages) && !isBelow(dir, sdkParts) {
 		return sdk
 	}
 	for _, prefix := range binaryPrefixes {

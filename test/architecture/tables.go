@@ -43,7 +43,7 @@ var mayImport = map[ring][]ring{
 	driven:       {kernel, model, port, protocol, driven, part},
 	bridge:       {kernel, model, port, useCase, bridge},
 	protocol:     {kernel, model, port, protocol},
-	sdk:          {kernel, model, port, contract, protocol, sdk},
+	sdk:          {protocol, sdk},
 	pluginBinary: {protocol, sdk},
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring, command},
@@ -95,9 +95,13 @@ var independentFolders = []string{
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
 }
 
-// sdkPackages are imported by authors of plugins. The other folders of plugins are binaries if
-// their names begin with one of binaryPrefixes, and belong to the protocol otherwise.
-var sdkPackages = []string{"plugins/sdk"}
+// sdkPackages are imported by authors of plugins, and sdkParts also by the host and by adapters. The
+// other folders of plugins are binaries if their names begin with one of binaryPrefixes, and belong to
+// the protocol otherwise.
+var (
+	sdkPackages = []string{"plugins/sdk"}
+	sdkParts    = []string{"plugins/sdk/handshake", "plugins/sdk/proto", "plugins/sdk/publicdial"}
+)
 
 // binaryPrefixes are the prefixes of the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}

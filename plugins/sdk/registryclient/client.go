@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // Timeout is the time limit of a whole check (contract R-60).

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // proxyFinder returns the proxy for a URL, or nil for a direct connection.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/plugins/publicdial"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // userAgent is sent with each request because some registries refuse requests without one.

@@ -14,11 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
-	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
 // bombBytes is the number of bytes that a hostile registry sends. stallTimeout is the time limit of
@@ -58,10 +56,19 @@ type PackageRegistry struct {
 	ReportsRetryAfter bool
 }
 
+// outcome is the result of a check that does not confirm the claim.
+type outcome string
+
+const (
+	refusal   outcome = "a refusal"
+	transient outcome = "a transient failure"
+	either    outcome = "a refusal or a transient failure"
+)
+
 // badResponse is the response of a misbehaving registry to every request.
 type badResponse struct {
 	answer http.HandlerFunc
-	want   fault.Kind    // of the check's error; Internal means any failure
+	want   outcome
 	wait   time.Duration // the delay that a plugin may pass on
 }
 
@@ -84,15 +91,15 @@ func RunMisbehaviour(t *testing.T, p PackageRegistry) {
 			server := httptest.NewServer(m.answer)
 			defer server.Close()
 			err := wantFailure(t, p, server.URL, m.want)
-			if f, ok := fault.As(err); ok && p.ReportsRetryAfter && f.RetryAfter != m.wait {
-				t.Errorf("Check requests a delay of %s, want the registry's %s", f.RetryAfter, m.wait)
+			if got := retryDelay(err); p.ReportsRetryAfter && got != m.wait {
+				t.Errorf("Check requests a delay of %s, want the registry's %s", got, m.wait)
 			}
 		})
 	}
 	t.Run("away", func(t *testing.T) {
 		server := httptest.NewServer(nil)
 		server.Close()
-		_ = wantFailure(t, p, server.URL, fault.Unavailable) // it requests no delay
+		_ = wantFailure(t, p, server.URL, transient) // it requests no delay
 	})
 	t.Run("not allowed", func(t *testing.T) { wantNotAllowed(t, p, elsewhere.URL) })
 	if n := strayed.Load(); n != 0 {
@@ -113,34 +120,34 @@ func badResponses(elsewhere string) map[string]badResponse {
 		}
 	}
 	return map[string]badResponse{
-		"throttled":                 {status(http.StatusTooManyRequests), fault.Unavailable, requestedWait},
-		"broken":                    {status(http.StatusInternalServerError), fault.Unavailable, requestedWait},
-		"overloaded":                {status(http.StatusServiceUnavailable), fault.Unavailable, requestedWait},
-		"gone for good":             {status(http.StatusGone), fault.Invalid, 0},
-		"access denied":             {status(http.StatusForbidden), fault.Invalid, 0},
-		"slow to begin":             {stallAfter(""), fault.Unavailable, 0},
-		"slow to end":               {stallAfter(`{"name":`), fault.Unavailable, 0},
-		"redirect to another host":  {redirectTo(elsewhere + "/found"), fault.Invalid, 0},
-		"redirect into the network": {redirectTo("http://169.254.169.254/latest/meta-data"), fault.Invalid, 0},
-		"redirect to a file":        {redirectTo("file:///etc/passwd"), fault.Invalid, 0},
+		"throttled":                 {status(http.StatusTooManyRequests), transient, requestedWait},
+		"broken":                    {status(http.StatusInternalServerError), transient, requestedWait},
+		"overloaded":                {status(http.StatusServiceUnavailable), transient, requestedWait},
+		"gone for good":             {status(http.StatusGone), refusal, 0},
+		"access denied":             {status(http.StatusForbidden), refusal, 0},
+		"slow to begin":             {stallAfter(""), transient, 0},
+		"slow to end":               {stallAfter(`{"name":`), transient, 0},
+		"redirect to another host":  {redirectTo(elsewhere + "/found"), refusal, 0},
+		"redirect into the network": {redirectTo("http://169.254.169.254/latest/meta-data"), refusal, 0},
+		"redirect to a file":        {redirectTo("file:///etc/passwd"), refusal, 0},
 		"redirect in a circle": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.RequestURI(), http.StatusFound)
-		}, fault.Invalid, 0},
-		"oversized":            {sendOversized, fault.Invalid, 0},
-		"gzip bomb":            {sendGzipBomb, fault.Invalid, 0},
-		"gzip of nothing":      {sendEmptyGzip, fault.Internal, 0},
-		"no gzip":              {sendInvalidGzip, fault.Internal, 0},
-		"body that breaks off": {sendTruncated, fault.Internal, 0},
-		"no JSON":              {body("<html>sign in to the hotel's network</html>"), fault.Internal, 0},
-		"JSON of another kind": {body(`[[1, "2"], null]`), fault.Internal, 0},
-		"JSON null":            {body("null"), fault.Internal, 0},
-		"empty body":           {body(""), fault.Internal, 0},
+		}, refusal, 0},
+		"oversized":            {sendOversized, refusal, 0},
+		"gzip bomb":            {sendGzipBomb, refusal, 0},
+		"gzip of nothing":      {sendEmptyGzip, either, 0},
+		"no gzip":              {sendInvalidGzip, either, 0},
+		"body that breaks off": {sendTruncated, either, 0},
+		"no JSON":              {body("<html>sign in to the hotel's network</html>"), either, 0},
+		"JSON of another kind": {body(`[[1, "2"], null]`), either, 0},
+		"JSON null":            {body("null"), either, 0},
+		"empty body":           {body(""), either, 0},
 	}
 }
 
-// wantFailure checks the claim with the registry at baseURL, fails the test unless the error has
-// the kind want, and returns the error.
-func wantFailure(t *testing.T, p PackageRegistry, baseURL string, want fault.Kind) error {
+// wantFailure checks the claim with the registry at baseURL, fails the test unless the result is
+// want, and returns the error.
+func wantFailure(t *testing.T, p PackageRegistry, baseURL string, want outcome) error {
 	t.Helper()
 	plugin, err := p.Open(Configured(baseURL))
 	if err != nil {
@@ -152,14 +159,12 @@ func wantFailure(t *testing.T, p PackageRegistry, baseURL string, want fault.Kin
 		ctx, cancel = context.WithTimeout(ctx, stallTimeout)
 		defer cancel()
 	}
-	conn, description := connectPlugin(t, sdk.OwnershipPlugin(plugin))
-	err = pluginclient.CheckOwnership(ctx, conn, description, ownership.Claim(p.Claim(baseURL)))
-	switch kind := fault.KindOf(err); {
+	err = connectPlugin(t, sdk.OwnershipPlugin(plugin), pluginv1.Kind_KIND_OWNERSHIP).check(ctx, p.Claim(baseURL))
+	switch {
 	case err == nil:
 		t.Error("Check confirmed the claim, want an error")
-	case want == fault.Internal && (kind == fault.Invalid || kind == fault.Unavailable):
-	case kind != want:
-		t.Errorf("Check = %v, of kind %s, want %s", err, kind, want)
+	case want == transient && !isTransient(err), want == refusal && isTransient(err):
+		t.Errorf("Check = %v, want %s", err, want)
 	}
 	return err
 }
@@ -170,9 +175,8 @@ func wantNotAllowed(t *testing.T, p PackageRegistry, baseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, description := connectPlugin(t, sdk.OwnershipPlugin(plugin))
-	err = pluginclient.CheckOwnership(t.Context(), conn, description, ownership.Claim(p.Claim(baseURL)))
-	if !fault.Is(err, fault.Invalid) {
+	err = connectPlugin(t, sdk.OwnershipPlugin(plugin), pluginv1.Kind_KIND_OWNERSHIP).check(t.Context(), p.Claim(baseURL))
+	if err == nil || isTransient(err) {
 		t.Errorf("Check = %v, want a refusal", err)
 	}
 }

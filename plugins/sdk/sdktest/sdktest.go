@@ -12,143 +12,109 @@ package sdktest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
-	"github.com/tollgate-dev/tollgate/ports/courier"
-	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
-	"github.com/tollgate-dev/tollgate/ports/ownership"
-	"github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
-// Courier is a courier plugin under test.
-type Courier struct {
-	Plugin sdk.Courier
-	// Delivered must return the messages that have arrived at the destination since the plugin was
-	// opened. Leave it nil if the test cannot observe the destination.
-	Delivered func() []Delivery
+// host calls a plugin over the protocol, as Tollgate's plugin host does.
+type host struct {
+	conn        grpc.ClientConnInterface
+	description *pluginv1.DescribeResponse
 }
 
-// Delivery is a message as it arrived at the destination.
-type Delivery struct {
-	Channel   sdk.Channel
-	Recipient string
-	Code      string // empty for a notice
-	Text      string // of a notice: the text that the recipient reads; the courier may have added text around Tollgate's
-}
-
-// RunCourier runs the contract tests for couriers. open must return a new plugin that has delivered
-// nothing, and register its own cleanup.
-func RunCourier(t *testing.T, open func(t *testing.T) Courier) {
-	t.Helper()
-	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
-		t.Helper()
-		under := open(t)
-		conn, description := connectPlugin(t, sdk.CourierPlugin(under.Plugin))
-		if description.Kind != pluginclient.Courier {
-			t.Fatalf("the plugin has the kind %q, want courier", description.Kind)
-		}
-		subject := couriertest.Subject{Courier: courierClient{conn, description}, Channels: description.Channels}
-		if under.Delivered != nil {
-			subject.Delivered = func() []couriertest.Delivery { return convertDeliveries(under.Delivered()) }
-		}
-		return subject
-	})
-}
-
-// Ownership is an ownership plugin under test, with a package registry whose packages are known.
-type Ownership struct {
-	Plugin sdk.Ownership
-	// Owned is a claim that the registry confirms.
-	Owned sdk.Claim
-	// Refused are claims that the registry does not confirm, by the reason. The plugin must refuse
-	// each of them with a different sentence.
-	Refused map[string]sdk.Claim
-	// Transient is a claim whose check the registry cannot complete. Leave it nil if the test has
-	// no such claim.
-	Transient *sdk.Claim
-	// RetryAfter is the delay that the registry requests in its response to Transient; 0 if it
-	// requests no delay.
-	RetryAfter time.Duration
-}
-
-// RunOwnership runs the contract tests for ownership plugins. open must return a new plugin and
-// register its own cleanup.
-func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
-	t.Helper()
-	ownershiptest.Run(t, func(t *testing.T) ownershiptest.Subject {
-		t.Helper()
-		under := open(t)
-		conn, description := connectPlugin(t, sdk.OwnershipPlugin(under.Plugin))
-		if description.Kind != pluginclient.Ownership {
-			t.Fatalf("the plugin has the kind %q, want ownership", description.Kind)
-		}
-		subject := ownershiptest.Subject{
-			Checker: checkerClient{conn, description},
-			Owned:   ownership.Claim(under.Owned),
-			Refused: map[string]ownership.Claim{},
-
-			RetryAfter: under.RetryAfter,
-		}
-		for reason, claim := range under.Refused {
-			subject.Refused[reason] = ownership.Claim(claim)
-		}
-		if under.Transient != nil {
-			transient := ownership.Claim(*under.Transient)
-			subject.Transient = &transient
-		}
-		return subject
-	})
-}
-
-// connectPlugin serves p in this process and returns a connection to it and its description.
-func connectPlugin(t *testing.T, p plugin.GRPCPlugin) (grpc.ClientConnInterface, pluginclient.Description) {
+// connectPlugin serves p in this process, and fails the test unless it is healthy and describes
+// itself as a plugin of the kind.
+func connectPlugin(t *testing.T, p plugin.GRPCPlugin, kind pluginv1.Kind) host {
 	t.Helper()
 	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(p)[handshake.Version1])
 	t.Cleanup(func() {
 		_ = client.Close() // this stops the server, perhaps before it responds
 		<-server.DoneCh
 	})
-	if err := pluginclient.CheckHealth(t.Context(), client.Conn); err != nil {
-		t.Fatalf("the plugin is not healthy: %v", err)
+	health, err := grpc_health_v1.NewHealthClient(client.Conn).
+		Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: handshake.Health})
+	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Fatalf("the plugin is not healthy: %s, %v", health.GetStatus(), err)
 	}
-	description, err := pluginclient.Describe(t.Context(), client.Conn)
+	description, err := pluginv1.NewPluginClient(client.Conn).Describe(t.Context(), &pluginv1.DescribeRequest{})
 	if err != nil {
-		t.Fatalf("the plugin returns no valid description: %v", err)
+		t.Fatalf("the plugin returns no description: %v", err)
 	}
-	return client.Conn, description
-}
-
-type courierClient struct {
-	conn        grpc.ClientConnInterface
-	description pluginclient.Description
-}
-
-func (c courierClient) Deliver(ctx context.Context, m courier.Message) error {
-	return pluginclient.Deliver(ctx, c.conn, c.description, m)
-}
-
-type checkerClient struct {
-	conn        grpc.ClientConnInterface
-	description pluginclient.Description
-}
-
-func (c checkerClient) Check(ctx context.Context, claim ownership.Claim) error {
-	return pluginclient.CheckOwnership(ctx, c.conn, c.description, claim)
-}
-
-func (c checkerClient) Types() []string { return c.description.RegistryTypes }
-
-func convertDeliveries(seen []Delivery) []couriertest.Delivery {
-	converted := make([]couriertest.Delivery, len(seen))
-	for i, d := range seen {
-		converted[i] = couriertest.Delivery{Channel: courier.Channel(d.Channel), Recipient: d.Recipient, Code: d.Code, Text: d.Text}
+	if description.GetKind() != kind {
+		t.Fatalf("the plugin has the kind %s, want %s", description.GetKind(), kind)
 	}
-	return converted
+	return host{client.Conn, description}
+}
+
+// channels returns the channels of the courier's description, each once.
+func (h host) channels() []sdk.Channel {
+	var all []sdk.Channel
+	for channel, sent := range sentChannels {
+		if slices.Contains(h.description.GetChannels(), sent) {
+			all = append(all, channel)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+var sentChannels = map[sdk.Channel]pluginv1.Channel{
+	sdk.Email: pluginv1.Channel_CHANNEL_EMAIL, sdk.SMS: pluginv1.Channel_CHANNEL_SMS,
+}
+
+// deliver returns the status of the delivery of m.
+func (h host) deliver(ctx context.Context, m sdk.Message) error {
+	request := &pluginv1.DeliverRequest{Channel: sentChannels[m.Channel], Recipient: m.Recipient}
+	if m.Kind == sdk.Notice {
+		request.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{Subject: m.Subject, Text: m.Text}}
+	} else {
+		request.Content = &pluginv1.DeliverRequest_OneTimeCode{
+			OneTimeCode: &pluginv1.OneTimeCode{Code: m.Code, ExpiresAt: timestamppb.New(m.ExpiresAt)},
+		}
+	}
+	_, err := pluginv1.NewCourierClient(h.conn).Deliver(ctx, request)
+	return err
+}
+
+// refusedError is the refusal of a claim, whose text the publisher reads.
+type refusedError struct{ sentence string }
+
+func (e *refusedError) Error() string { return e.sentence }
+
+// check returns nil if the plugin confirms the claim, a *refusedError if it refuses it, and the
+// status of the call otherwise.
+func (h host) check(ctx context.Context, c sdk.Claim) error {
+	answer, err := pluginv1.NewOwnershipClient(h.conn).Check(ctx, &pluginv1.CheckRequest{
+		ServerName: c.ServerName, RegistryType: c.RegistryType, RegistryBaseUrl: c.RegistryBaseURL,
+		Identifier: c.Identifier, Version: c.Version, FileSha256: c.FileSHA256,
+	})
+	if err != nil {
+		return err
+	}
+	if refused := answer.GetRefused(); refused != nil {
+		return &refusedError{refused.GetSentence()}
+	}
+	return nil
+}
+
+// retryDelay returns the delay before the next try that the plugin requested, or 0.
+func retryDelay(err error) time.Duration {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return info.GetRetryDelay().AsDuration()
+		}
+	}
+	return 0
 }

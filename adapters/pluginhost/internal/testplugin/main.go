@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
-	pluginv1 "github.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
+	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
 func main() {

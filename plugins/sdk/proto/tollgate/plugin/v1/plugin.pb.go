@@ -257,7 +257,7 @@ const file_tollgate_plugin_v1_plugin_proto_rawDesc = "" +
 	"\rCHANNEL_EMAIL\x10\x01\x12\x0f\n" +
 	"\vCHANNEL_SMS\x10\x022_\n" +
 	"\x06Plugin\x12U\n" +
-	"\bDescribe\x12#.tollgate.plugin.v1.DescribeRequest\x1a$.tollgate.plugin.v1.DescribeResponseBLZJgithub.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
+	"\bDescribe\x12#.tollgate.plugin.v1.DescribeRequest\x1a$.tollgate.plugin.v1.DescribeResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_tollgate_plugin_v1_plugin_proto_rawDescOnce sync.Once

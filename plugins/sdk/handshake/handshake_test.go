@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/tollgate-dev/tollgate/plugins/handshake"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
 type side struct{}

@@ -14,7 +14,7 @@ const (
 	CookieValue = "d0f2d8f5-41c3-4c6e-9b33-2f0ad1a2f7f4"
 )
 
-// Version1 is the protocol of package tollgate.plugin.v1 in plugins/proto. The host supports a
+// Version1 is the protocol of package tollgate.plugin.v1 in plugins/sdk/proto. The host supports a
 // later version in addition to earlier ones while plugins use them; host and plugin agree on the
 // highest version that both support.
 const Version1 = 1
@@ -25,6 +25,12 @@ const MaxMessageBytes = 1 << 20
 // MaxErrorText is the size limit, in bytes, of the text of an error that the host accepts from a
 // plugin. The host cuts off the rest.
 const MaxErrorText = 2000
+
+// Limits of the registry types that an ownership plugin lists: how many, and of how many bytes.
+const (
+	MaxRegistryTypes = 64
+	MaxRegistryType  = 64
+)
 
 // SetName is the name of the only plugin in a plugin set. The description of the plugin says which
 // services it has.

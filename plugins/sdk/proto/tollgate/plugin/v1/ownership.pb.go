@@ -309,7 +309,7 @@ const file_tollgate_plugin_v1_ownership_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bsentence\x18\x01 \x01(\tR\bsentence2Y\n" +
 	"\tOwnership\x12L\n" +
-	"\x05Check\x12 .tollgate.plugin.v1.CheckRequest\x1a!.tollgate.plugin.v1.CheckResponseBLZJgithub.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
+	"\x05Check\x12 .tollgate.plugin.v1.CheckRequest\x1a!.tollgate.plugin.v1.CheckResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_tollgate_plugin_v1_ownership_proto_rawDescOnce sync.Once

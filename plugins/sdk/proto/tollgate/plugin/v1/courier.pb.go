@@ -294,7 +294,7 @@ const file_tollgate_plugin_v1_courier_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\x11\n" +
 	"\x0fDeliverResponse2]\n" +
 	"\aCourier\x12R\n" +
-	"\aDeliver\x12\".tollgate.plugin.v1.DeliverRequest\x1a#.tollgate.plugin.v1.DeliverResponseBLZJgithub.com/tollgate-dev/tollgate/plugins/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
+	"\aDeliver\x12\".tollgate.plugin.v1.DeliverRequest\x1a#.tollgate.plugin.v1.DeliverResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_tollgate_plugin_v1_courier_proto_rawDescOnce sync.Once
