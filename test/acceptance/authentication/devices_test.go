@@ -44,6 +44,7 @@ func listSessions(t *testing.T, p *fixture.Person, s *fixture.Service) []session
 // TestDevices checks what a person sees of their devices and sessions, and every change of them.
 func TestDevices(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		desk := e.NewPerson(t, "ada@example.com")
 		desk.Login(t, s)
@@ -134,6 +135,7 @@ func wantTimes(t *testing.T, all ...string) {
 // bring under each DEVICE_BINDING (contract ).
 func TestTrustOfDevices(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		for i, c := range []struct{ binding, known, proven, trusted, unproven string }{
 			{"preferred", "LIMITED_TRUST", "LIMITED_TRUST", "FULL_TRUST", "LIMITED_TRUST"},
 			{"required", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST", "UNVERIFIED"},

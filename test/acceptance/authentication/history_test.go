@@ -82,6 +82,7 @@ var historySettings = append([]string{"AUTH_RATE_LIMIT=10000", "RISK_UNVERIFIED_
 // TestHistoryModes signs in from a strange device in each mode.
 func TestHistoryModes(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		learnRecord(t, e, ada, 505)
 		thief := &fixture.Person{Email: ada.Email, Device: strangeDevice}

@@ -13,6 +13,7 @@ import (
 // TestRefresh refreshes tokens and replays an old one.
 func TestRefresh(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
@@ -40,6 +41,7 @@ func TestRefresh(t *testing.T) {
 // other failure, and that the next attempt is refused with any password.
 func TestLockout(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		for _, email := range []string{p.Email, "nobody@example.com"} {
@@ -89,6 +91,7 @@ func TestStepUpTries(t *testing.T) {
 // TestOperatorShutsOut checks that the operator's commands apply at once to a running service.
 func TestOperatorShutsOut(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)

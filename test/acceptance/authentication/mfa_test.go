@@ -55,6 +55,7 @@ func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
 // TestMFA enrols an authenticator, signs in with it, and removes it again.
 func TestMFA(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		// This test signs in and fails faster than people do.
 		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0", "RISK_FAILED_SOME=0", "RISK_FAILED_MANY=0")
 		ada := e.NewPerson(t, "ada@example.com")
@@ -277,6 +278,7 @@ func TestMFAInParallel(t *testing.T) {
 // disabled person is refused.
 func TestMFAOfOperators(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)

@@ -20,6 +20,7 @@ import (
 func TestPasswordChange(t *testing.T) {
 	const renewed = "Another-Horse-8-Battery"
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada, thief := e.NewPerson(t, "ada@example.com"), &fixture.Person{Email: "ada@example.com", Device: map[string]string{"userAgent": "thief"}}
 		thief.Login(t, s)

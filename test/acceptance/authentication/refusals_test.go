@@ -42,6 +42,7 @@ const (
 // TestAuthRefusals checks each refusal of contract, with its status, code and headers.
 func TestAuthRefusals(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t, "STEP_UP_LIMIT=100")
 		c := newRefusalTable(t, e, s)
 		rows := c.gateRows()

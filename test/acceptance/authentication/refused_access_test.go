@@ -17,6 +17,7 @@ type refusedAccess struct{ what, target, level, required string }
 // person who tried, and nothing in the log of the owner (contract A-66).
 func TestRefusedAccessIsRecorded(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		thief, owner := e.NewPerson(t, "eve@example.com"), e.NewPerson(t, "ada@example.com")
 		thief.Login(t, s)
@@ -87,6 +88,7 @@ func readRefusedAccess(t *testing.T, s *fixture.Service, p *fixture.Person) (lis
 // than the limit of an hour (contract A-66).
 func TestRefusedAccessIsBounded(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		const limit = 20
 		on := startPair(t, e)
 		thief, owner := e.NewPerson(t, "eve@example.com"), e.NewPerson(t, "ada@example.com")

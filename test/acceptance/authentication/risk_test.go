@@ -111,6 +111,7 @@ func trustDevice(t *testing.T, p *fixture.Person, s *fixture.Service) {
 func TestRiskOfPlaces(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"), filepath.Join(e.Dir, "tor.txt")
 		writeCityDatabase(t, city)

@@ -15,6 +15,7 @@ import (
 // succeeds once, and that the limit of challenges counts resends, on all instances together.
 func TestStepUpCodes(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		on := startPair(t, e)
 		s, last := on[0], on[len(on)-1]
 		p := e.NewPerson(t, "ada@example.com")
@@ -60,6 +61,7 @@ func TestStepUpCodes(t *testing.T) {
 // plugin is refused.
 func TestStepUpMethods(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		const number = "+4930123456"
 		s := e.Start(t, "OTP_SMS_PLUGIN=otp-log")
 		p := e.NewPerson(t, "ada@example.com")

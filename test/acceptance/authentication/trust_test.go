@@ -131,6 +131,7 @@ func readNotices(t *testing.T, file string) string {
 // the audit log has the level of the session.
 func TestNoticesOfCredentialChanges(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := e.Start(t, "NOTICE_LOG_FILE="+file)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -169,6 +170,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 // instance, that a refresh does not raise them, and that a code does.
 func TestUntrustedDevice(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		on := startPair(t, e)
 		s, other := on[0], on[len(on)-1]
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")

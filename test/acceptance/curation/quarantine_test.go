@@ -44,6 +44,7 @@ func TestQuarantine(t *testing.T) {
 		{"audit log", checkQuarantineAudit},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t, "com.example/contested-")
 		s := openSite(t, e, "REGISTRY_REVIEW=off")
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) { c.check(t, s) })

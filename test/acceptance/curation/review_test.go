@@ -35,6 +35,7 @@ func TestReview(t *testing.T) {
 		{"high risk", checkHighRisk},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t, "com.example/race-")
 		s := openSite(t, e, "REVIEW_PENDING_MAX=20")
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) { c.check(t, s) })

@@ -46,6 +46,7 @@ func TestMethods(t *testing.T) {
 // runs.
 func TestMethodChanges(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		listing := func() string {
 			return string(apiclient.Call(t, "GET", s.API+"/v2/api/methods.json", nil).WantStatus(t, http.StatusOK).Body)

@@ -12,6 +12,7 @@ import (
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		e.Start(t)
 		checkRefusedWebhooks(t, e)

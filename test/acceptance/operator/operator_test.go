@@ -28,6 +28,7 @@ func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service)
 // service caches copies of them.
 func TestOperatorEndsSessions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		instances := []*fixture.Service{e.Start(t)}
 		if e.Shared {
 			instances = append(instances, e.Start(t))
@@ -156,6 +157,7 @@ func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 // log, and not in a person's log.
 func TestOperatorChangesMethods(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)

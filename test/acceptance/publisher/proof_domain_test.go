@@ -23,6 +23,7 @@ import (
 func TestProofByDNS(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		p := startProofs(t, e)
 		for _, key := range []*domainKey{newEd25519Key(t), newP384Key(t)} {

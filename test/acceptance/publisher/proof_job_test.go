@@ -77,6 +77,7 @@ func (p *proofSite) proveToken(t *testing.T, method, token string) apiclient.Res
 func TestProofByGitHub(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		issuer := oidcissuer.Start(t)
 		p := startProofs(t, e, "GITHUB_OIDC_ISSUER="+issuer.URL)
@@ -154,6 +155,7 @@ func checkTokens(t *testing.T, p *proofSite, j *job) {
 func TestProofByIDToken(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		issuer, broken := oidcissuer.Start(t), oidcissuer.Start(t)
 		broken.Fail(500)

@@ -39,6 +39,7 @@ func readPolicies(t *testing.T, s *fixture.Service, of *fixture.Person) map[stri
 func TestProofPolicies(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		p := startProofs(t, e, "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=1s", "RISK_VELOCITY_SESSIONS=1000")
 		ada := e.NewWriter(t, p.Service, "ada@example.com", "publish com.example/*")

@@ -15,6 +15,7 @@ import (
 func TestReviewOfPublishers(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		p := startProofs(t, e, "REGISTRY_REVIEW=on", "REVIEW_PENDING_MAX=1")
 		maker := e.NewWriter(t, p.Service, "ada@example.com", "publish *", "review *")

@@ -16,6 +16,7 @@ import (
 func TestAllowLists(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		r := openRegistry(t, e)
 		publish := func(name, version, property string, value any) {

@@ -54,6 +54,7 @@ type registryCheck struct {
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		r := openRegistry(t, e)
 		for _, c := range registryChecks() {

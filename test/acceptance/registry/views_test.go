@@ -21,6 +21,7 @@ import (
 func TestViews(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		t.Parallel()
 		v := &viewed{registry: openRegistry(t, e), other: e.Start(t, fixture.RegistrySettings()...)}
 		v.publish(t, "com.example/a", "1.0.0", "2.0.0")
