@@ -21,3 +21,18 @@ type Runner interface {
 	// context's error if the context ended first.
 	Atomically(ctx context.Context, do func(ctx context.Context) error) error
 }
+
+// Do calls do as Runner.Atomically does, and returns its value. The value is that of the call of do whose
+// changes are stored: do returns what it has found and changed, and changes nothing outside of the stores,
+// so that it may be called again. With an error, the value is zero.
+func Do[T any](ctx context.Context, r Runner, do func(ctx context.Context) (T, error)) (T, error) {
+	var value, none T
+	err := r.Atomically(ctx, func(ctx context.Context) (err error) {
+		value, err = do(ctx)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return value, nil
+}

@@ -99,12 +99,12 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 	if !fault.Is(wrong, fault.Unauthenticated) || errors.Is(wrong, errOutdated) || errors.Is(wrong, errEnded) {
 		return wrong
 	}
-	var locked bool
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
-		if locked, err = s.guard.Fail(ctx, subject); err != nil || !locked {
-			return err
+	locked, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (bool, error) {
+		locked, err := s.guard.Fail(ctx, subject)
+		if err != nil || !locked {
+			return false, err
 		}
-		return s.ports.Trail.Record(ctx, audit.Entry{
+		return true, s.ports.Trail.Record(ctx, audit.Entry{
 			Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
 				"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
 			},

@@ -84,64 +84,69 @@ func (s *Service) SetTrust(
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return auth.Device{}, err
 	}
-	var device auth.Device
-	var lowered []auth.SessionID
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		before, err := s.markDevice(ctx, caller, id, status, &device)
+	done, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (deviceChange, error) {
+		done, before, err := s.markDevice(ctx, caller, id, status)
 		if err != nil {
-			return err
+			return deviceChange{}, err
 		}
 		details := map[string]any{"previousTrustStatus": string(before)}
-		if device.MarkUnproven {
+		if done.MarkUnproven {
 			details["countsAfterCode"] = true
 		}
-		lowered = nil // a retried transaction begins anew
 		if status == auth.DeviceUntrusted {
 			// The row of the device is locked until the transaction ends, so no login or step-up on
 			// the device can raise a session in the meantime.
 			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
-			if lowered, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
-				return err
+			if done.sessions, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
+				return deviceChange{}, err
 			}
-			details["sessionsLowered"] = len(lowered)
+			details["sessionsLowered"] = len(done.sessions)
 		}
-		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "trust", details))
+		return done, s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "trust", id, err)
 	}
-	s.ports.Cache.Drop(ctx, lowered...)
+	s.ports.Cache.Drop(ctx, done.sessions...)
 	switch {
-	case device.MarkUnproven:
+	case done.MarkUnproven:
 		s.notify(notices.DeviceTrusted, caller)
-	case len(lowered) > 0:
+	case len(done.sessions) > 0:
 		s.notifyOwner(notices.DeviceUntrusted, caller)
 	}
-	return device, nil
+	return done.Device, nil
+}
+
+// deviceChange is a changed device.
+type deviceChange struct {
+	auth.Device
+
+	sessions       []auth.SessionID // that were lowered or ended
+	alreadyRevoked bool
 }
 
 // markDevice sets the trust status of a device and returns the one before. It reads the level of the
 // caller's session after it has locked the device, because the caller may be a cached copy from before
 // the session was lowered or raised.
 func (s *Service) markDevice(
-	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus, device *auth.Device,
-) (before auth.TrustStatus, err error) {
+	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
+) (after deviceChange, before auth.TrustStatus, err error) {
 	err = s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
 		before = d.TrustStatus
 		d.MarkUnproven = status == auth.DeviceTrusted && !d.Trusted()
 		d.TrustStatus = status
-		*device = *d
+		after.Device = *d
 	})
-	if err != nil || !device.MarkUnproven {
-		return before, err
+	if err != nil || !after.MarkUnproven {
+		return after, before, err
 	}
 	session, err := s.ports.Sessions.Get(ctx, caller.ID)
 	if err != nil || !session.TrustLevel.Admits(auth.FullTrust) {
-		return before, err
+		return after, before, err
 	}
-	return before, s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
+	return after, before, s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
 		d.MarkUnproven = false
-		*device = *d
+		after.Device = *d
 	})
 }
 
@@ -156,18 +161,17 @@ func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.Devic
 	if err != nil {
 		return auth.Device{}, err
 	}
-	var device auth.Device
-	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	device, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (device auth.Device, err error) {
 		var before string
-		err := s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
+		err = s.updateDevice(ctx, caller.UserID, id, func(d *auth.Device) {
 			before, d.Name = d.Name, name
 			device = *d
 		})
 		if err != nil || before == name {
-			return err
+			return device, err
 		}
 		details := map[string]any{"previousName": before, "name": name}
-		return s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
+		return device, s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "rename", id, err)
@@ -182,14 +186,14 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return 0, err
 	}
-	ended, alreadyRevoked, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
+	done, err := s.revokeDevice(ctx, changeActor{caller.UserID, caller.ID}, id)
 	if err != nil {
 		return 0, s.refuse(ctx, caller, "revoke", id, err)
 	}
-	if !alreadyRevoked {
+	if !done.alreadyRevoked {
 		s.notifyOwner(notices.DeviceRevoked, caller)
 	}
-	return ended, nil
+	return len(done.sessions), nil
 }
 
 // refuse returns the error of an act on a device. It records the act if the device belongs to another
@@ -221,36 +225,29 @@ type changeActor struct {
 	session auth.SessionID
 }
 
-// revokeDevice revokes a device. It returns the number of ended sessions, and whether the device
-// was revoked before.
-func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.DeviceID) (count int, alreadyRevoked bool, err error) {
-	var ended []auth.SessionID
-	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		var device auth.Device
-		alreadyRevoked = false
-		err := s.updateDevice(ctx, by.user, id, func(d *auth.Device) {
-			alreadyRevoked, d.Revoked = d.Revoked, true
-			device = *d
+// revokeDevice revokes a device and ends its sessions.
+func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.DeviceID) (deviceChange, error) {
+	done, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (done deviceChange, err error) {
+		err = s.updateDevice(ctx, by.user, id, func(d *auth.Device) {
+			done.alreadyRevoked, d.Revoked = d.Revoked, true
+			done.Device = *d
 		})
-		if err != nil || alreadyRevoked {
-			ended = nil
-			return err
+		if err != nil || done.alreadyRevoked {
+			return done, err
 		}
-		ended, err = s.ports.Sessions.End(ctx,
+		done.sessions, err = s.ports.Sessions.End(ctx,
 			authstore.SessionFilter{UserID: by.user, DeviceID: id}, s.ports.Clock.Now(), auth.EndDeviceRevoked)
 		if err != nil {
-			return err
+			return done, err
 		}
 		if err := s.ports.DeviceTokens.Remove(ctx, id); err != nil {
-			return err
+			return done, err
 		}
-		return s.ports.Trail.Record(ctx, changeEntry(by, &device, "revoke", map[string]any{"sessionsInvalidated": len(ended)}))
+		details := map[string]any{"sessionsInvalidated": len(done.sessions)}
+		return done, s.ports.Trail.Record(ctx, changeEntry(by, &done.Device, "revoke", details))
 	})
-	if err != nil {
-		return 0, false, err
-	}
-	s.ports.Cache.Drop(ctx, ended...)
-	return len(ended), alreadyRevoked, nil
+	s.ports.Cache.Drop(ctx, done.sessions...)
+	return done, err
 }
 
 // updateDevice calls alter with a stored device and stores the result. It returns fault.Forbidden

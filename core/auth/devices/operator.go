@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Operator changes devices and sessions of any person. Only the operator commands use it, not the
@@ -34,8 +35,8 @@ func (o *Operator) ListSessions(ctx context.Context, of auth.UserID) ([]auth.Ses
 
 // Revoke revokes a person's device as Service.Revoke does.
 func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID) (int, error) {
-	ended, _, err := o.service.revokeDevice(ctx, changeActor{user: of}, id)
-	return ended, err
+	done, err := o.service.revokeDevice(ctx, changeActor{user: of}, id)
+	return len(done.sessions), err
 }
 
 // EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for
@@ -65,13 +66,13 @@ func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, err
 func (o *Operator) endSessions(
 	ctx context.Context, of auth.UserID, details map[string]any, do func(context.Context) ([]auth.SessionID, error),
 ) (int, error) {
-	var ended []auth.SessionID
-	err := o.service.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
-		if ended, err = do(ctx); err != nil {
-			return err
+	ended, err := transaction.Do(ctx, o.service.ports.Transaction, func(ctx context.Context) ([]auth.SessionID, error) {
+		ended, err := do(ctx)
+		if err != nil {
+			return nil, err
 		}
 		details["action"], details["sessionsInvalidated"], details[audit.Actor] = "end_sessions", len(ended), audit.Operator
-		return o.service.ports.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
+		return ended, o.service.ports.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
 	})
 	if err != nil {
 		return 0, err

@@ -55,17 +55,17 @@ func (g *Guard) Check(ctx context.Context, key auth.LockoutKey) error {
 // reveal that the attempt was wrong before Fail, and the transaction that it joins, have succeeded.
 func (g *Guard) Fail(ctx context.Context, key auth.LockoutKey) (locked bool, err error) {
 	now := g.clock.Now()
+	var counted auth.Lockout
 	err = g.store.Update(ctx, key, func(l *auth.Lockout) error {
-		locked = false // a retried transaction begins anew
 		l.Clamp(g.policy, now)
 		if err := g.checkUnlocked(l, now); err != nil {
 			return err
 		}
 		l.Fail(g.policy, now)
-		locked = l.Locked(now)
+		counted = *l
 		return nil
 	})
-	return locked, err
+	return err == nil && counted.Locked(now), err
 }
 
 // Clear resets the count of a subject after a right attempt. The caller must not reveal that the

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // accountChange is a change of an account by an operator.
@@ -92,32 +93,31 @@ func changeState(a *auth.Account, to, from auth.AccountState) error {
 
 // changeAccount applies a change to an account and writes an audit event, in one transaction.
 func (s *Service) changeAccount(ctx context.Context, email auth.Email, what accountChange) error {
-	var ended []auth.SessionID
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+	ended, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (ended []auth.SessionID, err error) {
 		a, err := s.ByEmail(ctx, email)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
 			stored.UpdatedAt = s.ports.Clock.Now()
 			return what.alter(stored)
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if what.after != nil {
 			if err := what.after(ctx, &a); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		details := map[string]any{"action": what.action}
 		if what.endReason != "" {
 			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.endReason); err != nil {
-				return err
+				return nil, err
 			}
 			details["sessionsInvalidated"] = len(ended)
 		}
-		return s.recordEvent(ctx, what.event, a.ID, details)
+		return ended, s.recordEvent(ctx, what.event, a.ID, details)
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Origin is the device and the address that a person signs in from.
@@ -39,7 +40,6 @@ type loginAttempt struct {
 	subject      auth.LockoutKey // failures are counted for it; empty if they are not counted
 	secondStep   bool            // this is the second step, VerifyMFA
 	factor       auth.Factor     // the second factor that was accepted
-	newDevice    bool            // this login has created the device
 	noHistory    bool            // the counts of the history could not be read or written
 }
 
@@ -249,21 +249,20 @@ func (s *Service) handleFailure(ctx context.Context, from Origin, attempt *login
 // locks the subject, it also writes the lock to the audit log and notifies the person. It returns
 // the error of a lock if the subject was already locked.
 func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *loginAttempt, why error) error {
-	var nowLocked, unrecorded bool
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) (err error) {
-		unrecorded = false // a retried transaction begins anew
-		if nowLocked, err = s.guard.Fail(ctx, attempt.subject); err != nil {
-			return err
+	nowLocked, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (locked bool, err error) {
+		if locked, err = s.guard.Fail(ctx, attempt.subject); err != nil {
+			return false, err
 		}
 		entries := []audit.Entry{refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))}
-		if nowLocked {
+		if locked {
 			entries = append(entries, refusalEntry(auth.SuspiciousActivity, from, attempt, auth.CodeAccountLocked))
 		}
-		err = s.ports.Trail.Record(ctx, entries...)
-		unrecorded = err != nil
-		return err
+		if err := s.ports.Trail.Record(ctx, entries...); err != nil {
+			return false, unrecordedError{err}
+		}
+		return locked, nil
 	})
-	if unrecorded { // guesses are limited even if the audit log fails
+	if errors.As(err, new(unrecordedError)) { // guesses are limited even if the audit log fails
 		_, countErr := s.guard.Fail(ctx, attempt.subject)
 		return errors.Join(err, countErr)
 	}
@@ -272,6 +271,12 @@ func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *login
 	}
 	return err
 }
+
+// unrecordedError is the error of the audit log for a failure that is therefore not counted.
+type unrecordedError struct{ error }
+
+// Unwrap returns the error of the audit log.
+func (e unrecordedError) Unwrap() error { return e.error }
 
 // refusalEntry returns the audit entry of a refused login.
 func refusalEntry(kind auth.EventType, from Origin, attempt *loginAttempt, reason fault.Code) audit.Entry {
@@ -304,55 +309,58 @@ func formatAddress(a netip.Addr) string {
 // completeLogin begins the session, or stores the pending login if a second factor is required, in
 // one transaction.
 func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *loginAttempt) (Result, error) {
-	var r Result
-	err := s.atomically(ctx, attempt, func(ctx context.Context) error {
+	return s.atomically(ctx, from, attempt, func(ctx context.Context) (step, error) {
 		now := s.ports.Clock.Now()
-		attempt.newDevice = false // a retried transaction begins anew
 		if err := s.checkAccountState(ctx, attempt); err != nil {
-			return err
+			return step{}, err
 		}
 		mfaRequired, err := s.needsSecondFactor(ctx, from, attempt, now)
 		if err != nil {
-			return err
+			return step{}, err
 		}
 		if mfaRequired {
-			r = Result{UserID: attempt.account.ID, MFARequired: true}
-			return s.newPendingLogin(ctx, from, attempt, now)
+			return step{Result: Result{UserID: attempt.account.ID, MFARequired: true}}, s.newPendingLogin(ctx, from, attempt, now)
 		}
-		_, r, err = s.startSession(ctx, from, attempt, now)
-		return err
+		return s.startSession(ctx, from, attempt, now)
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	if attempt.newDevice {
-		s.notifyPerson(notices.NewDevice, from, attempt)
-	}
-	return r, nil
 }
 
-// atomically runs do in a transaction. If only the history fails, it runs do again without the
-// history: a person must not be kept out because the counts cannot be read (contract A-60).
-func (s *Service) atomically(ctx context.Context, attempt *loginAttempt, do func(ctx context.Context) error) error {
-	err := s.ports.Transaction.Atomically(ctx, do)
+// step is the result of a step of a login.
+type step struct {
+	Result
+
+	device    auth.DeviceID // of the session, if one has begun
+	newDevice bool          // the login has created the device
+}
+
+// atomically runs do in a transaction, and then notifies the person of a new device. If only the history
+// fails, it runs do again without the history: a person must not be kept out because the counts cannot be
+// read (contract A-60).
+func (s *Service) atomically(
+	ctx context.Context, from Origin, attempt *loginAttempt, do func(ctx context.Context) (step, error),
+) (Result, error) {
+	done, err := transaction.Do(ctx, s.ports.Transaction, do)
 	if failed := (*assessment.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		attempt.noHistory = true
-		return s.ports.Transaction.Atomically(ctx, do)
+		done, err = transaction.Do(ctx, s.ports.Transaction, do)
 	}
-	return err
+	if done.newDevice {
+		s.notifyPerson(notices.NewDevice, from, attempt)
+	}
+	return done.Result, err
 }
 
-// startSession resets the count of failures, creates a session and returns it with its tokens.
-func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Session, Result, error) {
+// startSession resets the count of failures and creates a session with its tokens.
+func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (step, error) {
 	if err := s.guard.Clear(ctx, attempt.subject); err != nil {
-		return auth.Session{}, Result{}, err
+		return step{}, err
 	}
-	opened, err := s.createSession(ctx, from, attempt, now)
+	session, newDevice, err := s.createSession(ctx, from, attempt, now)
 	if err != nil {
-		return auth.Session{}, Result{}, err
+		return step{}, err
 	}
-	r, err := s.issueTokens(ctx, &opened, now)
-	return opened, r, err
+	r, err := s.issueTokens(ctx, &session, now)
+	return step{r, session.DeviceID, newDevice}, err
 }
 
 // errHashChanged reports that the password was verified against a hash that the account no longer

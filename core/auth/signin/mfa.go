@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
-	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -91,35 +90,27 @@ func (s *Service) resumeLogin(ctx context.Context, in MFAAnswer, attempt *loginA
 
 // completeMFA uses up the code, begins the session and confirms the device, in one transaction.
 func (s *Service) completeMFA(ctx context.Context, in MFAAnswer, attempt *loginAttempt) (Result, error) {
-	var r Result
-	err := s.atomically(ctx, attempt, func(ctx context.Context) error {
+	return s.atomically(ctx, in.Origin, attempt, func(ctx context.Context) (step, error) {
 		now := s.ports.Clock.Now()
 		if err := s.takeSecondFactor(ctx, attempt, in.Code, now); err != nil {
-			return err
+			return step{}, err
 		}
 		err := s.ports.Pending.Take(ctx, in.UserID, attempt.identity)
 		if fault.Is(err, fault.NotFound) {
-			return errWrongCode() // another request was faster
+			return step{}, errWrongCode() // another request was faster
 		}
 		if err != nil {
-			return err
+			return step{}, err
 		}
-		var session auth.Session
-		if session, r, err = s.startSession(ctx, in.Origin, attempt, now); err != nil {
-			return err
+		done, err := s.startSession(ctx, in.Origin, attempt, now)
+		if err != nil {
+			return step{}, err
 		}
-		r.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
+		done.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
 			Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
-		}, session.DeviceID, now)
-		return err
+		}, done.device, now)
+		return done, err
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	if attempt.newDevice {
-		s.notifyPerson(notices.NewDevice, in.Origin, attempt)
-	}
-	return r, nil
 }
 
 // takeSecondFactor checks the state of the account and uses up the code. It locks the row of the

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Refresh exchanges a refresh token for a new pair of tokens and extends the session. It never
@@ -27,10 +28,10 @@ import (
 // The error is fault.Unauthenticated with code invalid_token if the token is unknown or its session
 // has ended, and with code token_expired if the session has expired.
 func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (Result, error) {
-	var x refreshExchange
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		x = refreshExchange{secret: secret, from: from, now: s.ports.Clock.Now()} // a retried transaction begins anew
-		return s.exchangeToken(ctx, &x)
+	x, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (refreshExchange, error) {
+		x := refreshExchange{secret: secret, from: from, now: s.ports.Clock.Now()}
+		err := s.exchangeToken(ctx, &x)
+		return x, err
 	})
 	if err != nil {
 		return Result{}, err

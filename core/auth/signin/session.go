@@ -14,22 +14,23 @@ import (
 )
 
 // createSession records the device, scores the sign-in, stores the session and writes its audit
-// events.
-func (s *Service) createSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Session, error) {
+// events. It reports whether the device was created.
+func (s *Service) createSession(
+	ctx context.Context, from Origin, attempt *loginAttempt, now time.Time,
+) (session auth.Session, newDevice bool, err error) {
 	device, made, err := s.ensureDevice(ctx, from, attempt, now)
 	if err != nil {
-		return auth.Session{}, err
+		return auth.Session{}, false, err
 	}
-	attempt.newDevice = made
 	verdict, err := s.assessor.Assess(ctx, assessment.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Confirmed: attempt.factor != "",
 		Info: from.Device, WithoutHistory: attempt.noHistory,
 		Device: deviceTrust(&device, attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
 	})
 	if err != nil {
-		return auth.Session{}, err
+		return auth.Session{}, false, err
 	}
-	session := auth.Session{
+	session = auth.Session{
 		ID:     secrets.NewUUID[auth.SessionID](s.ports.Entropy),
 		UserID: attempt.account.ID, DeviceID: device.ID, DeviceIdentity: device.Identity,
 		TrustLevel: verdict.Level,
@@ -40,12 +41,12 @@ func (s *Service) createSession(ctx context.Context, from Origin, attempt *login
 		IPAddress:    from.Address,
 	}
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
-		return auth.Session{}, err
+		return auth.Session{}, false, err
 	}
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
-		return auth.Session{}, err
+		return auth.Session{}, false, err
 	}
-	return session, s.ports.Trail.Record(ctx, sessionEntries(&session, &verdict, &device, made, attempt.factor)...)
+	return session, made, s.ports.Trail.Record(ctx, sessionEntries(&session, &verdict, &device, made, attempt.factor)...)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a

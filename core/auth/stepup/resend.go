@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Resend sends a new code for an open challenge, which gets its full lifetime again. The old code
@@ -96,9 +97,8 @@ func (s *Service) checkResendable(c *auth.Challenge) error {
 
 // replaceCode replaces the code of a stored challenge and returns the new one.
 func (s *Service) replaceCode(ctx context.Context, c *auth.Challenge, session *auth.Session) (auth.OTP, error) {
-	var code auth.OTP
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		err := s.ports.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
+	return transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (code auth.OTP, err error) {
+		err = s.ports.Challenges.Update(ctx, c.ID, func(stored *auth.Challenge) error {
 			if err := s.checkResendable(stored); err != nil {
 				return err
 			}
@@ -107,11 +107,10 @@ func (s *Service) replaceCode(ctx context.Context, c *auth.Challenge, session *a
 			return nil
 		})
 		if err != nil {
-			return err
+			return "", err
 		}
-		return s.ports.Trail.Record(ctx, auditEntry(session, c.ID, true, map[string]any{
+		return code, s.ports.Trail.Record(ctx, auditEntry(session, c.ID, true, map[string]any{
 			"action": ActionResend, "method": string(c.Method),
 		}))
 	})
-	return code, err
 }

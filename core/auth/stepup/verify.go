@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Passed is the result of a verification whose code was right.
@@ -30,16 +31,16 @@ type Passed struct {
 // counted while the row of the challenge is locked, so concurrent guesses get no extra attempts
 // (contract A-42).
 func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
-	var t verification
-	learn := s.config.Learn
-	verify := func(ctx context.Context) error {
-		t = verification{now: s.ports.Clock.Now(), id: id, code: code, learn: learn} // a retried transaction begins anew
-		return s.verifyCode(ctx, &t)
+	verify := func(learn bool) (verification, error) {
+		return transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (verification, error) {
+			t := verification{now: s.ports.Clock.Now(), id: id, code: code, learn: learn}
+			err := s.verifyCode(ctx, &t)
+			return t, err
+		})
 	}
-	err := s.ports.Transaction.Atomically(ctx, verify)
+	t, err := verify(s.config.Learn)
 	if failed := (*assessment.HistoryError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
-		learn = false // a step-up does not fail because nothing can be learnt from it (contract A-60)
-		err = s.ports.Transaction.Atomically(ctx, verify)
+		t, err = verify(false) // a step-up does not fail because nothing can be learnt from it (contract A-60)
 	}
 	switch {
 	case err != nil:
