@@ -143,7 +143,7 @@ var noticesSet = wire.NewSet(
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
 	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New, allowlist.NewSource,
-	wire.Struct(new(registryapi.GatedViews), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
+	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	settings.PublishConfig, publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
 	settings.WriteTrust, inprocess.AuthoritySet,
 )
@@ -274,14 +274,14 @@ type registryAPIPorts struct {
 	Log     *logrus.Entry
 	Writer  *prometheus.Publisher
 	Docs    *apidocs.Docs
-	Views   registryapi.GatedViews
+	Reads   registryapi.Reads
 	Kept    readcache.Ports
 	Metrics partMetrics
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Build, c.Log, c.Docs = registryapi.Build(p.Build), p.Log, p.Docs
-	api, end := registryapi.New(c, registryapi.Reads{Registry: p.Views.Browser, Views: p.Views}, p.Writer, p.Kept)
+	api, end := registryapi.New(c, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end
 }

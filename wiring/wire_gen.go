@@ -602,6 +602,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
+	browser := browsing.New(servers, sealer)
 	views := registryrecords.NewViews(db, servers)
 	changes, cleanup11 := registryrecords.NewChanges(db, servers)
 	gatePorts := viewing.GatePorts{
@@ -610,12 +611,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:   clock,
 	}
 	gate := viewing.NewGate(gatePorts)
-	browser := browsing.New(servers, sealer)
 	source := allowlist.NewSource(servers)
-	gatedViews := registryapi.GatedViews{
-		Gate:    gate,
+	reads := registryapi.Reads{
 		Browser: browser,
-		All:     source,
+		Gate:    gate,
+		Lists:   source,
 	}
 	readcachePorts := readcache.Ports{
 		Changes: changes,
@@ -626,7 +626,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:     log,
 		Writer:  prometheusPublisher,
 		Docs:    docs,
-		Views:   gatedViews,
+		Reads:   reads,
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}

@@ -18,11 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-// Listed are servers of which allow lists are made. *allowlist.Source implements it.
-type Listed interface {
-	Compile(ctx context.Context, o allowlist.Output, formats ...allowlist.Format) (*allowlist.Lists, error)
-}
-
 // skippedHeader says how many remotes, packages and servers the format of an allow list cannot
 // express.
 const skippedHeader = "X-Tollgate-Skipped"
@@ -51,7 +46,7 @@ func (r read) group() (read, bool) {
 // compileLists makes the answers to the reads of all formats of a view, in one pass over its servers.
 func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.Answer[*browsing.LongHistory], error) {
 	encoder := allowlistjson.NewEncoder()
-	lists, err := a.reads.Views.Listed(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
+	lists, err := a.reads.Lists.In(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
 	if err != nil {
 		return nil, err
 	}

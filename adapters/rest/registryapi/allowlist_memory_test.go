@@ -17,16 +17,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/await"
 )
@@ -76,39 +71,12 @@ func newServerRecord(i int) (registry.Record, error) {
 	return registry.Record{Release: registry.Release{Name: name, Version: version, Status: registry.StatusActive, Latest: true}, Document: []byte(document)}, nil
 }
 
-// bigViews has the view of all servers of a big registry.
-type bigViews struct {
-	stubViews
-	view *view.View
-	all  *allowlist.Source
-}
-
-// Enter implements registryapi.Views. The view does not change.
-func (v bigViews) Enter(context.Context, string, view.Secret) (*view.View, error) { return v.view, nil }
-
-func (v bigViews) Listed(of view.View) registryapi.Listed { return v.all.In(of) }
-
 // serveBigRegistry serves a registry with many servers, and returns the address of its allow lists.
 func serveBigRegistry(t *testing.T, servers int) string {
 	t.Helper()
-	views := bigViews{stubViews{&registryStub{}}, &view.View{Name: view.All, Access: view.Public}, allowlist.NewSource(bigRegistry{servers: servers})}
-	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
-	api, end := registryapi.New(registryapi.Config{Cache: readcache.Config{Bytes: 64 << 20}}, registryapi.Reads{Registry: &registryStub{}, Views: views},
-		&registryStub{}, readcache.Ports{Changes: noChanges{}, Clock: at})
-	t.Cleanup(end)
-	server := rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: discardLog()})
-	return resttest.Serve(t, server) + "/registries/all/allowlist/"
+	cfg := registryapi.Config{Cache: readcache.Config{Bytes: 64 << 20}}
+	return serve(t, cfg, bigRegistry{servers: servers}, nil) + "/registries/all/allowlist/"
 }
-
-// noChanges is a registry that does not change.
-type noChanges struct{}
-
-func (noChanges) Revision(context.Context) (registrystore.Revision, error) {
-	return registrystore.Revision{}, nil
-}
-func (noChanges) ValidFor() time.Duration                  { return time.Second }
-func (noChanges) Hint() uint64                             { return 0 }
-func (noChanges) Removals(uint64) ([]string, uint64, bool) { return nil, 0, true }
 
 // Variables of the process that TestMemoryOfAllowLists starts, and the number of servers for a longer
 // run: 300000 need at most 300 MiB.
@@ -220,19 +188,17 @@ func sendRequest(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// endlessLists are lists that are compiled until their context ends.
-type endlessLists struct {
-	stubViews
-	began, ended *atomic.Int64
+// endlessServers are read until the context ends.
+type endlessServers struct {
+	registrystore.SnapshotReader
+	began, ended atomic.Int64
 }
 
-func (l endlessLists) Listed(view.View) registryapi.Listed { return l }
-
-func (l endlessLists) Compile(ctx context.Context, _ allowlist.Output, _ ...allowlist.Format) (*allowlist.Lists, error) {
-	l.began.Add(1)
+func (s *endlessServers) List(ctx context.Context, _ registrystore.Query) (registrystore.Page, error) {
+	s.began.Add(1)
 	<-ctx.Done()
-	l.ended.Add(1)
-	return nil, ctx.Err()
+	s.ended.Add(1)
+	return registrystore.Page{}, ctx.Err()
 }
 
 // countBusyGoroutines returns the number of goroutines without the workers of the server that wait for
@@ -250,13 +216,8 @@ func countBusyGoroutines() (n int) {
 // TestAbortedAllowLists: a list is not compiled any more when the last client has closed its
 // connection, and nothing of the requests is left.
 func TestAbortedAllowLists(t *testing.T) {
-	lists := endlessLists{stubViews{&registryStub{}}, new(atomic.Int64), new(atomic.Int64)}
-	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: &registryStub{}, Views: lists}, &registryStub{}, readcache.Ports{})
-	t.Cleanup(end)
-	server := rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
-	})
-	address := resttest.Serve(t, server) + "/registries/all/allowlist/"
+	servers := &endlessServers{}
+	address := serve(t, registryapi.Config{}, servers, nil) + "/registries/all/allowlist/"
 	answered := sendRequest(t, address+"missing.json") // the first server starts goroutines that stay
 	if _, err := io.Copy(io.Discard, answered); err != nil {
 		t.Fatal(err)
@@ -270,6 +231,6 @@ func TestAbortedAllowLists(t *testing.T) {
 		abortRequest(t, address+"kiro.json")
 	}
 	await.Until(t, "nothing is left of the requests", func() bool {
-		return lists.began.Load() > 0 && lists.began.Load() == lists.ended.Load() && countBusyGoroutines() <= before
+		return servers.began.Load() > 0 && servers.began.Load() == servers.ended.Load() && countBusyGoroutines() <= before
 	})
 }

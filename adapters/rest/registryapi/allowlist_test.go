@@ -11,7 +11,13 @@ import (
 // TestAllowLists reads the list of each format, again with its entity tag, and lists that are not
 // there.
 func TestAllowLists(t *testing.T) {
-	address := serve(t, registryapi.Config{}, &registryStub{}, &registryStub{}) + "/registries/all/allowlist/"
+	servers := newServers(t)
+	for _, name := range []string{"com.example/a", "com.example/b", "com.example/c"} {
+		r := record(t, name, "1.0.0")
+		r.Document = []byte("[]") // it is skipped
+		servers.save(t, r)
+	}
+	address := serve(t, registryapi.Config{}, servers, nil) + "/registries/all/allowlist/"
 	property := map[allowlist.Format]string{
 		allowlist.Claude: `"allowedMcpServers"`, allowlist.VSCode: `"deniedMcpServers"`, allowlist.Gemini: `"mcpServers"`, allowlist.Kiro: `"servers"`,
 	}

@@ -11,31 +11,32 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// fixedReader returns the same records for every read.
-type fixedReader struct {
-	registryStub
-	page browsing.Page
+// fixedServers returns the same records for every read.
+type fixedServers struct {
+	registrystore.SnapshotReader
+	page registrystore.Page
 }
 
-func (s *fixedReader) List(context.Context, browsing.Query) (browsing.Page, error) {
+func (s *fixedServers) List(context.Context, registrystore.Query) (registrystore.Page, error) {
 	return s.page, nil
 }
-func (s *fixedReader) Version(context.Context, string, string, string) (registry.Record, error) {
+
+func (s *fixedServers) Latest(context.Context, registry.Name, bool) (registry.Record, error) {
 	return s.page.Records[0], nil
 }
 
 // BenchmarkReads compares reads with a constant response of the same server. The difference is
-// routing, parsing the request and writing the records.
+// routing, parsing the request, reading in the use case and writing the records.
 func BenchmarkReads(b *testing.B) {
-	s := &fixedReader{}
+	s := &fixedServers{}
 	for i := range 100 {
 		s.page.Records = append(s.page.Records, record(b, fmt.Sprintf("com.example/server-%03d", i), "1.0.0"))
 	}
 	app := fiber.New(fiber.Config{CaseSensitive: true, StrictRouting: true})
-	api, _ := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: s}, s, readcache.Ports{})
+	api, _ := registryapi.New(registryapi.Config{}, newReads(s, newViews(b)), nil, readcache.Ports{})
 	api.Mount(app)
 	app.Get("/constant", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	handle := app.Handler()

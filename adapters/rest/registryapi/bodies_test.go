@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 )
 
 // readPaths returns the paths of the three reads below both prefixes.
@@ -26,9 +26,9 @@ func readPaths() []string {
 }
 
 func TestReadsHaveEntityTags(t *testing.T) {
-	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}}
-	s.page.Records = s.records
-	url := serve(t, registryapi.Config{}, s, s)
+	r := record(t, "com.example/server", "1.0.0")
+	servers := newServers(t, r)
+	url := serve(t, registryapi.Config{}, servers, nil)
 	for _, path := range readPaths() {
 		fresh := call(t, "GET", url+path, "")
 		tag := fresh.header.Get("ETag")
@@ -51,22 +51,25 @@ func TestReadsHaveEntityTags(t *testing.T) {
 		}
 	}
 	before := call(t, "GET", url+readPaths()[2], "").header.Get("ETag")
-	s.records[0].StatusMessage = "changed"
+	r.StatusMessage = "changed"
+	servers.save(t, r)
 	if a := call(t, "GET", url+readPaths()[2], "", "If-None-Match", before); a.status != 200 || a.header.Get("ETag") == before {
 		t.Errorf("a changed version has status %d and ETag %s", a.status, a.header.Get("ETag"))
 	}
 }
 
 func TestEntityTagsOfFailuresAndWrites(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.NotFound, "server not found")}
-	url := serve(t, registryapi.Config{}, s, s)
+	r := record(t, "com.example/server", "1.0.0+build")
+	servers, s := newServers(t, r), &writerStub{records: []registry.Record{r}}
+	servers.err = fault.New(fault.NotFound, "server not found")
+	url := serve(t, registryapi.Config{}, servers, s)
 	for _, path := range readPaths() {
 		a := call(t, "GET", url+path, "", "If-None-Match", "*", "Accept-Encoding", "gzip")
 		if a.status != 404 || a.header.Get("ETag") != "" || a.header.Get("Content-Encoding") != "" || a.body == "" {
 			t.Errorf("%s: %d %v", path, a.status, a.header)
 		}
 	}
-	s.err, s.records = nil, []registry.Record{record(t, "com.example/server", "1.0.0")}
+	servers.err = nil
 	read := call(t, "GET", url+"/v0.1"+onePath, "").header.Get("ETag")
 	for name, w := range writes() {
 		want := read
@@ -81,12 +84,13 @@ func TestEntityTagsOfFailuresAndWrites(t *testing.T) {
 }
 
 func TestLongReadsAreCompressed(t *testing.T) {
-	s := &registryStub{}
+	servers := newServers(t)
 	for i := range 20 {
-		s.records = append(s.records, record(t, fmt.Sprintf("com.example/server-%d", i), "1.0.0"))
+		r := record(t, "com.example/server", fmt.Sprintf("1.0.%d", i))
+		r.Latest, r.PublishedAt = i == 0, r.PublishedAt.Add(time.Duration(i)*time.Second)
+		servers.save(t, r)
 	}
-	s.page = browsing.Page{Records: s.records}
-	url := serve(t, registryapi.Config{}, s, s)
+	url := serve(t, registryapi.Config{}, servers, nil)
 	for _, path := range readPaths() {
 		long := !strings.HasSuffix(path, "latest")
 		plain := call(t, "GET", url+path, "", "Accept-Encoding", "gzip;q=0")

@@ -11,12 +11,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// echo returns the values of each request and records them.
+// echo returns the values of each read and records them.
 type echo struct {
-	registryStub
+	registrystore.SnapshotReader
 	mu       sync.Mutex
 	recorded []string
 }
@@ -27,14 +27,14 @@ func (e *echo) recordCall(s ...string) {
 	e.recorded = append(e.recorded, strings.Join(s, " "))
 }
 
-func (e *echo) List(_ context.Context, q browsing.Query) (browsing.Page, error) {
+func (e *echo) List(_ context.Context, q registrystore.Query) (registrystore.Page, error) {
 	e.recordCall(q.Search)
-	return browsing.Page{NextCursor: q.Search}, nil
+	return registrystore.Page{Records: []registry.Record{{Document: []byte(`"` + q.Search + `"`)}}}, nil
 }
 
-func (e *echo) Version(_ context.Context, name, version, _ string) (registry.Record, error) {
-	e.recordCall(name, version)
-	return registry.Record{Document: []byte(`"` + name + " " + version + `"`)}, nil
+func (e *echo) Version(_ context.Context, name registry.Name, version registry.Version, _ bool) (registry.Record, error) {
+	e.recordCall(name.String(), version.String())
+	return registry.Record{Document: []byte(`"` + name.String() + " " + version.String() + `"`)}, nil
 }
 
 // TestParallelRequestsDoNotMix sends parallel requests. The server reuses the memory of a request,
@@ -42,16 +42,16 @@ func (e *echo) Version(_ context.Context, name, version, _ string) (registry.Rec
 func TestParallelRequestsDoNotMix(t *testing.T) {
 	const clients, requests = 8, 40
 	e := &echo{}
-	url := serve(t, registryapi.Config{}, e, e)
+	url := serve(t, registryapi.Config{}, e, nil)
 	var all sync.WaitGroup
 	for client := range clients {
 		all.Go(func() {
 			for i := range requests {
-				name := fmt.Sprintf("client-%d-%d", client, i)
+				name := fmt.Sprintf("com.client-%d-%d", client, i)
 				for path, want := range map[string]string{
-					"/v0.1/servers?search=" + name:                             `"nextCursor":"` + name + `"`,
-					"/v0/servers/" + name + "%2Fx/versions/" + name:            `{"server":"` + name + "/x " + name + `"`,
-					"/v0/servers/plain-" + name + "/versions/" + name + "-end": `{"server":"plain-` + name + " " + name + `-end"`,
+					"/v0.1/servers?search=" + name:                              `{"server":"` + name + `"`,
+					"/v0/servers/" + name + "%2Fx/versions/1." + name:           `{"server":"` + name + "/x 1." + name + `"`,
+					"/v0/servers/io." + name + "%2Fx/versions/" + name + "-end": `{"server":"io.` + name + "/x " + name + `-end"`,
 				} {
 					response, err := http.Get(url + path)
 					if err != nil {
@@ -74,8 +74,8 @@ func TestParallelRequestsDoNotMix(t *testing.T) {
 	}
 	for client := range clients {
 		for i := range requests {
-			name := fmt.Sprintf("client-%d-%d", client, i)
-			for _, want := range []string{name, name + "/x " + name, "plain-" + name + " " + name + "-end"} {
+			name := fmt.Sprintf("com.client-%d-%d", client, i)
+			for _, want := range []string{name, name + "/x 1." + name, "io." + name + "/x " + name + "-end"} {
 				if !seen[want] {
 					t.Errorf("%q was not recorded unchanged", want)
 				}

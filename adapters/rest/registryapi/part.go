@@ -69,7 +69,7 @@ func encodeRecord(record any, what string) ([]byte, error) {
 }
 
 // formatTime returns a time as the registry writes times (contract R-2).
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+func formatTime(t time.Time) string { return strings.Trim(string(appendTime(nil, t)), `"`) }
 
 // timeOrNull returns a time like formatTime, and nil for the zero time.
 func timeOrNull(t time.Time) *string {

@@ -17,13 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-// Reader reads the registry. *browse.Browser implements it and documents the errors.
-type Reader interface {
-	List(ctx context.Context, q browsing.Query) (browsing.Page, error)
-	Versions(ctx context.Context, serverName, includeDeleted string) (browsing.History, error)
-	Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error)
-}
-
 const deletedParam = "include_deleted"
 
 // read is a request to read the registry: everything that the response depends on. Parameters are
@@ -184,7 +177,7 @@ func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browsing.Lo
 }
 
 // makeSnippet returns what a user adds to the configuration of a client.
-func makeSnippet(ctx context.Context, reader Reader, r read) ([]byte, error) {
+func makeSnippet(ctx context.Context, reader *browsing.Browser, r read) ([]byte, error) {
 	record, err := reader.Version(ctx, r.name, r.version, "")
 	if err != nil {
 		return nil, err

@@ -19,7 +19,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -72,10 +74,11 @@ type API struct {
 	writer  Writer
 }
 
-// Reads are what reads the registry itself and its views.
+// Reads are the use cases that read the registry itself and its views. All are required.
 type Reads struct {
-	Registry Reader
-	Views    Views
+	Browser *browsing.Browser
+	Gate    *viewing.Gate
+	Lists   *allowlist.Source
 }
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
@@ -164,7 +167,7 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 		message = "this path has slashes too many"
 	case f.Kind == fault.Invalid && f.Code == registry.CodeRules:
 		c.Status(http.StatusUnprocessableEntity)
-	case status == http.StatusRequestEntityTooLarge && isSwitchable(c) && a.writer.WritesOff():
+	case status == http.StatusRequestEntityTooLarge && a.isOff(c):
 		c.Status(http.StatusNotImplemented)
 		message = "writing is switched off on this registry"
 	}
@@ -197,14 +200,14 @@ func cleanSlashes(path string) string {
 	return strings.TrimSuffix(path, "/")
 }
 
-// isSwitchable reports whether the request is a write that a registry may switch off.
-func isSwitchable(c *fiber.Ctx) bool {
+// isOff reports whether the request is a write that is switched off (contract R-6).
+func (a *API) isOff(c *fiber.Ctx) bool {
 	path := trimPrefix(c.Path())
 	switch c.Method() {
 	case http.MethodPost:
-		return path == "/publish"
+		return path == "/publish" && a.writer.WritesOff()
 	case http.MethodPut, http.MethodDelete:
-		return strings.HasPrefix(path, serversPath+"/")
+		return strings.HasPrefix(path, serversPath+"/") && a.writer.WritesOff()
 	}
 	return false
 }

@@ -3,56 +3,48 @@ package registryapi_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// registryStub records the calls of the handlers and returns fixed results.
-type registryStub struct {
-	query   browsing.Query
+// writerStub records the calls of the handlers and returns fixed results.
+type writerStub struct {
 	request publishing.Request
 	target  publishing.Target
-	deleted string
 	calls   []string
 	off     bool // writes are off
 
-	page    browsing.Page
 	records []registry.Record
 	pending review.ID
 	err     error
 }
 
-func (s *registryStub) recordCall(name string) ([]registry.Record, error) {
+func (s *writerStub) recordCall(name string) ([]registry.Record, error) {
 	s.calls = append(s.calls, name)
 	return s.records, s.err
 }
 
-func (s *registryStub) firstRecord(name string) (registry.Record, error) {
+func (s *writerStub) firstRecord(name string) (registry.Record, error) {
 	records, err := s.recordCall(name)
 	if err != nil || len(records) == 0 {
 		return registry.Record{}, err
@@ -60,48 +52,31 @@ func (s *registryStub) firstRecord(name string) (registry.Record, error) {
 	return records[0], nil
 }
 
-func (s *registryStub) WritesOff() bool { return s.off }
+func (s *writerStub) WritesOff() bool { return s.off }
 
-func (s *registryStub) List(_ context.Context, q browsing.Query) (browsing.Page, error) {
-	s.query = q
-	_, err := s.recordCall("list")
-	return s.page, err
-}
-
-func (s *registryStub) Versions(_ context.Context, name, deleted string) (browsing.History, error) {
-	s.target, s.deleted = publishing.Target{Name: name}, deleted
-	records, err := s.recordCall("versions")
-	return browsing.History{Records: records}, err
-}
-
-func (s *registryStub) Version(_ context.Context, name, version, deleted string) (registry.Record, error) {
-	s.target, s.deleted = publishing.Target{Name: name, Version: version}, deleted
-	return s.firstRecord("version")
-}
-
-func (s *registryStub) Publish(_ context.Context, r publishing.Request) (publishing.Outcome, error) {
+func (s *writerStub) Publish(_ context.Context, r publishing.Request) (publishing.Outcome, error) {
 	s.request = r
 	record, err := s.firstRecord("publish")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *registryStub) Replace(_ context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
+func (s *writerStub) Replace(_ context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
 	s.request, s.target = r, t
 	record, err := s.firstRecord("replace")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *registryStub) Delete(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (s *writerStub) Delete(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	s.request, s.target = r, t
 	return s.firstRecord("delete")
 }
 
-func (s *registryStub) SetStatus(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (s *writerStub) SetStatus(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
 	s.request, s.target = r, t
 	return s.firstRecord("status")
 }
 
-func (s *registryStub) SetStatusAll(_ context.Context, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
+func (s *writerStub) SetStatusAll(_ context.Context, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
 	s.request, s.target = r, publishing.Target{Name: name}
 	records, err := s.recordCall("all")
 	return browsing.History{Records: records}, err
@@ -120,51 +95,6 @@ func discardLog() *logrus.Entry {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	return logrus.NewEntry(logger)
-}
-
-// emptyLists has lists without servers, which skip three things.
-type emptyLists struct{}
-
-func (emptyLists) Compile(_ context.Context, o allowlist.Output, formats ...allowlist.Format) (*allowlist.Lists, error) {
-	c := allowlist.NewCompiler(o, formats...)
-	for range 3 {
-		if err := c.Allow(registry.Record{}); err != nil { // without a document
-			return nil, err
-		}
-	}
-	return c.Compile(), nil
-}
-
-// stubViews has the view of all servers, the public view "team", and the view "inner", which needs
-// the token "secret".
-type stubViews struct{ reader registryapi.Reader }
-
-func (stubViews) Enter(_ context.Context, name string, secret view.Secret) (*view.View, error) {
-	switch {
-	case name == view.All || name == "team":
-		return &view.View{Name: view.Name(name), Access: view.Public}, nil
-	case name == "broken":
-		return nil, errors.New("broken")
-	case name != "inner":
-		return nil, fault.New(fault.NotFound, "registry view not found")
-	case secret != "secret":
-		return nil, fault.New(fault.Unauthenticated, "a token, please")
-	}
-	return &view.View{Name: "inner", Access: view.WithToken}, nil
-}
-
-func (s stubViews) Reader(view.View) registryapi.Reader { return s.reader }
-func (stubViews) Listed(view.View) registryapi.Listed   { return emptyLists{} }
-
-// serve starts a listener that has only the registry, and returns its URL.
-func serve(t *testing.T, cfg registryapi.Config, r registryapi.Reader, w registryapi.Writer) string {
-	t.Helper()
-	api, end := registryapi.New(cfg, registryapi.Reads{Registry: r, Views: stubViews{r}}, w, readcache.Ports{})
-	t.Cleanup(end)
-	server := rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
-	})
-	return resttest.Serve(t, server)
 }
 
 type response struct {
@@ -258,78 +188,99 @@ func deprecatedRecord(t testing.TB) registry.Record {
 }
 
 func TestList(t *testing.T) {
-	s := &registryStub{page: browsing.Page{
-		Records: []registry.Record{deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build")}, NextCursor: "abc_-",
-	}}
-	url := serve(t, registryapi.Config{}, s, s)
-	first := call(t, "GET", url+"/v0.1/servers", "")
-	compareGolden(t, "list.golden.json", first.body)
+	servers := newServers(t, deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build"), record(t, "com.example/server-2", "1.0.0"))
+	url := serve(t, registryapi.Config{}, servers, nil)
+	first := call(t, "GET", url+"/v0.1/servers?limit=2", "")
+	compareGolden(t, "list.golden.json", strings.Replace(first.body, nextCursor(t, first.body), "abc_-", 1))
 	if first.status != 200 || first.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%d %v", first.status, first.header)
 	}
-	if again := call(t, "GET", url+"/v0/servers", ""); again.body != first.body {
+	if again := call(t, "GET", url+"/v0/servers?limit=2", ""); again.body != first.body {
 		t.Errorf("the response below /v0 differs: %s", again.body)
 	}
-	head := call(t, "HEAD", url+"/v0.1/servers", "")
+	head := call(t, "HEAD", url+"/v0.1/servers?limit=2", "")
 	if head.status != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {
 		t.Errorf("HEAD: %d %v", head.status, head.header)
 	}
-	s.page = browsing.Page{}
+	url = serve(t, registryapi.Config{}, newServers(t), nil)
 	call(t, "GET", url+"/v0.1/servers", "").expect(t, 200, `{"servers":[],"metadata":{"count":0}}`)
 }
 
+// nextCursor returns the cursor of a page of the listing.
+func nextCursor(t *testing.T, body string) string {
+	t.Helper()
+	var list struct{ Metadata struct{ NextCursor string } }
+	if err := json.Unmarshal([]byte(body), &list); err != nil || list.Metadata.NextCursor == "" {
+		t.Fatalf("no cursor in %s, %v", body, err)
+	}
+	return list.Metadata.NextCursor
+}
+
 func TestListPassesParameters(t *testing.T) {
-	s := &registryStub{}
-	url := serve(t, registryapi.Config{}, s, s)
-	call(t, "GET", url+"/v0.1/servers?cursor=c&limit=7&search=a%25b%2Fc&updated_since=2026-01-01T00:00:00%2B01:00"+
-		"&version=latest&include_deleted=true&unknown=1", "")
-	want := browsing.Query{
-		Cursor: "c", Limit: "7", Search: "a%b/c", UpdatedSince: "2026-01-01T00:00:00+01:00", Version: "latest", IncludeDeleted: "true",
+	servers := newServers(t, record(t, "com.example/server-1", "1.0.0"), record(t, "com.example/server-2", "1.0.0"))
+	url := serve(t, registryapi.Config{}, servers, nil)
+	const filters = "&search=MPLE%2Fs&updated_since=2026-01-01T00:00:00%2B01:00&version=latest&include_deleted=true&unknown=1"
+	first := call(t, "GET", url+"/v0.1/servers?limit=1"+filters, "").body
+	want := registrystore.Query{
+		Limit: 1, Bytes: servers.query.Bytes, Search: "MPLE/s", UpdatedSince: time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC), LatestOnly: true, Deleted: true,
 	}
-	if s.query != want {
-		t.Errorf("the query is %+v, want %+v", s.query, want)
+	if !reflect.DeepEqual(servers.query, want) {
+		t.Errorf("the query is %+v, want %+v", servers.query, want)
 	}
-	for sent, want := range map[string]string{
-		"2026-01-01T00:00:00+01:00": "2026-01-01T00:00:00+01:00", // a plus that is not escaped arrives as a space
-		"2026-01-01+00:00:00Z":      "2026-01-01 00:00:00Z",
-		"+":                         " ",
+	call(t, "GET", url+"/v0.1/servers?limit=7"+filters+"&cursor="+nextCursor(t, first), "")
+	want.Limit, want.AfterName, want.AfterVersion = 7, "com.example/server-1", "1.0.0"
+	if !reflect.DeepEqual(servers.query, want) {
+		t.Errorf("the query of the next page is %+v, want %+v", servers.query, want)
+	}
+	for sent, want := range map[string]int{
+		"2026-01-01T00:00:00+01:00": 200, // a plus that is not escaped arrives as a space
+		"2026-01-01+00:00:00Z":      400,
+		"+":                         400,
 	} {
-		if call(t, "GET", url+"/v0.1/servers?updated_since="+sent, ""); s.query.UpdatedSince != want {
-			t.Errorf("updated_since=%s is passed as %q, want %q", sent, s.query.UpdatedSince, want)
+		servers.query = registrystore.Query{}
+		a := call(t, "GET", url+"/v0.1/servers?updated_since="+sent, "")
+		if a.status != want || (want == 200) != servers.query.UpdatedSince.Equal(time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC)) {
+			t.Errorf("updated_since=%s: %d after the query %+v", sent, a.status, servers.query)
 		}
 	}
+	for name, rule := range map[string]string{"status": "active, deprecated or deleted", "package_type": "package_type", "remote": "remote"} {
+		if a := call(t, "GET", url+"/v0.1/servers?"+name+"=%ff", ""); a.status != 400 || !strings.Contains(a.body, rule) {
+			t.Errorf("%s that is not text: %d %s", name, a.status, a.body)
+		}
+	}
+	call(t, "GET", url+"/v0.1/servers", "")
+	plain := servers.query
 	call(t, "GET", url+"/v0.1/servers?cursor=&limit=", "")
-	if (s.query != browsing.Query{}) {
-		t.Errorf("empty parameters: %+v", s.query)
+	if !reflect.DeepEqual(servers.query, plain) {
+		t.Errorf("empty parameters: %+v", servers.query)
 	}
 }
 
 func TestReadsOfOneServer(t *testing.T) {
-	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
-	url := serve(t, registryapi.Config{}, s, s)
-	compareGolden(t, "version.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0%2Bbuild?include_deleted=true", "").body)
-	if (s.target != publishing.Target{Name: "com.example/server", Version: "1.0.0+build"}) || s.deleted != "true" {
-		t.Errorf("the target is %+v, include_deleted %q", s.target, s.deleted)
-	}
-	compareGolden(t, "versions.golden.json", call(t, "GET", url+"/v0.1/servers/com.example%2Fserver/versions", "").body)
-	if s.target.Name != "com.example/server" || s.deleted != "" {
-		t.Errorf("the target is %+v, include_deleted %q", s.target, s.deleted)
-	}
-	call(t, "GET", url+"/v0.1/servers/com.example%2fserver/versions/latest", "")
-	if s.target.Version != "latest" || s.target.Name != "com.example/server" {
-		t.Errorf("the target is %+v", s.target)
+	r := record(t, "com.example/server", "1.0.0+build")
+	deleted := record(t, "com.example/gone", "1.0.0")
+	deleted.Status = registry.StatusDeleted
+	url := serve(t, registryapi.Config{}, newServers(t, r, deleted), nil) + "/v0.1/servers/com.example"
+	compareGolden(t, "version.golden.json", call(t, "GET", url+"%2Fserver/versions/1.0.0%2Bbuild", "").body)
+	compareGolden(t, "version.golden.json", call(t, "GET", url+"%2fserver/versions/latest", "").body)
+	compareGolden(t, "versions.golden.json", call(t, "GET", url+"%2Fserver/versions", "").body)
+	for _, path := range []string{"%2Fgone/versions", "%2Fgone/versions/1.0.0"} {
+		hidden, shown := call(t, "GET", url+path, "").status, call(t, "GET", url+path+"?include_deleted=true", "").status
+		if hidden != 404 || shown != 200 {
+			t.Errorf("%s of a deleted version: %d, and %d with include_deleted", path, hidden, shown)
+		}
 	}
 }
 
 func TestPathsThatAreNotText(t *testing.T) {
-	s := &registryStub{}
-	url := serve(t, registryapi.Config{}, s, s)
+	servers := newServers(t)
+	url := serve(t, registryapi.Config{}, servers, nil)
 	for _, path := range []string{"/v0.1/servers/a%00b/versions", "/v0.1/servers/a%ffb/versions/1"} {
 		call(t, "GET", url+path, "").expect(t, 400, `{"error":"serverName in the path is not valid percent-encoded UTF-8 text"}`)
 	}
 	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400, `{"error":"version in the path is not valid percent-encoded UTF-8 text"}`)
-	if len(s.calls) != 0 {
-		t.Errorf("called %v", s.calls)
+	if servers.reads != 0 {
+		t.Errorf("the servers were read %d times", servers.reads)
 	}
 	call(t, "GET", url+"/v0.1/servers/com.example/server/versions", "").expect(t, 404, `{"error":"no such path"}`)
 }
@@ -337,8 +288,7 @@ func TestPathsThatAreNotText(t *testing.T) {
 // TestSlashes expects reads of paths with slashes too many to lead to the clean path on this host, and
 // nothing else to be redirected.
 func TestSlashes(t *testing.T) {
-	s := &registryStub{}
-	url := serve(t, registryapi.Config{}, s, s)
+	url := serve(t, registryapi.Config{}, newServers(t), nil)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for path, want := range map[string]string{
 		"//v0.1/servers":                 "/v0.1/servers",
@@ -376,8 +326,7 @@ func TestSlashes(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.NotFound, "server not found")}
-	url := serve(t, registryapi.Config{}, s, s)
+	url := serve(t, registryapi.Config{}, newServers(t), &writerStub{err: fault.New(fault.NotFound, "server not found")})
 	for _, path := range []string{"/v0.1/servers", "/v0/servers/a%2Fb/versions", "/v0.1/servers/a%2Fb/versions/1", "/v0.1/nothing"} {
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 			a := call(t, method, url+path, "", "Origin", "https://editor.example")
@@ -403,8 +352,8 @@ func TestCORS(t *testing.T) {
 // TestPendingHasMark checks that the response to a document that waits for review has the mark of its
 // review, and no entity tag, which the next read would not have.
 func TestPendingHasMark(t *testing.T) {
-	s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}, pending: "9e0c4ad4"}
-	url := serve(t, registryapi.Config{}, s, s)
+	s := &writerStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}, pending: "9e0c4ad4"}
+	url := serve(t, registryapi.Config{}, newServers(t), s)
 	for _, r := range []response{
 		call(t, "POST", url+"/v0.1/publish", "{}"), call(t, "PUT", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0", "{}"),
 	} {

@@ -15,11 +15,10 @@ import (
 
 // sendJSON sends the JSON that write appends to a buffer. It uses the buffer of the response, which
 // the server reuses for later responses.
-func sendJSON(c *fiber.Ctx, write func([]byte) []byte) error {
+func sendJSON(c *fiber.Ctx, write func([]byte) []byte) {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	response := c.Response()
 	response.SwapBody(write(response.SwapBody(nil)[:0]))
-	return nil
 }
 
 // appendList appends a ServerList.

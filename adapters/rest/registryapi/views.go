@@ -1,49 +1,15 @@
 package registryapi
 
 import (
-	"context"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
-	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 )
-
-// Views decides who may read a view, and reads its servers. GatedViews implements it.
-type Views interface {
-	// Enter returns a view if the caller may read it, and another one after each change of the view.
-	// views.Gate documents the errors.
-	Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error)
-	// Reader returns what reads the servers of a view.
-	Reader(v view.View) Reader
-	// Listed returns the servers of a view, of which its allow lists are made.
-	Listed(v view.View) Listed
-}
-
-// GatedViews is a gate, and what reads the registry behind it. All fields are required.
-type GatedViews struct {
-	Gate    *viewing.Gate
-	Browser *browsing.Browser
-	All     *allowlist.Source
-}
-
-var _ Views = GatedViews{}
-
-// Enter implements Views.
-func (g GatedViews) Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error) {
-	return g.Gate.Enter(ctx, name, secret)
-}
-
-// Reader implements Views.
-func (g GatedViews) Reader(v view.View) Reader { return g.Browser.In(v) }
-
-// Listed implements Views.
-func (g GatedViews) Listed(v view.View) Listed { return g.All.In(v) }
 
 // viewHandler handles a read of a view, or of the registry itself if v is nil.
 type viewHandler func(c *fiber.Ctx, v *view.View) error
@@ -66,7 +32,7 @@ func (a *API) inView(handle viewHandler, kept string) fiber.Handler {
 		if secret == "" {
 			secret = view.Secret(rest.BearerToken(c))
 		}
-		v, err := a.reads.Views.Enter(c.UserContext(), strings.Clone(c.Params(viewParam)), secret)
+		v, err := a.reads.Gate.Enter(c.UserContext(), strings.Clone(c.Params(viewParam)), secret)
 		if err != nil {
 			return err
 		}
@@ -85,11 +51,11 @@ const (
 )
 
 // readerOf returns what reads a view, or the registry itself if v is nil.
-func (a *API) readerOf(v *view.View) Reader {
+func (a *API) readerOf(v *view.View) *browsing.Browser {
 	if v == nil {
-		return a.reads.Registry
+		return a.reads.Browser
 	}
-	return a.reads.Views.Reader(*v)
+	return a.reads.Browser.In(*v)
 }
 
 // mountViews adds the reads of views: what reads the registry itself, allow lists, what installs

@@ -2,24 +2,22 @@ package registryapi_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
-	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // TestViewTokens reads a view that needs a token, in the header and in the path.
 func TestViewTokens(t *testing.T) {
-	address := serve(t, registryapi.Config{}, &registryStub{}, &registryStub{}) + "/registries/"
-	for _, path := range []string{"/v0.1/servers", "/v0/servers", "/v0.1/servers/a%2Fb/versions", "/allowlist/claude.json"} {
+	address := serve(t, registryapi.Config{}, newServers(t, record(t, "com.example/a", "1.0.0")), nil) + "/registries/"
+	for _, path := range []string{"/v0.1/servers", "/v0/servers", "/v0.1/servers/com.example%2Fa/versions", "/allowlist/claude.json"} {
 		for _, got := range []response{
 			call(t, "GET", address+"inner"+path, "", "Authorization", "Bearer secret"), call(t, "GET", address+"inner/t/secret"+path, ""),
 		} {
@@ -40,18 +38,18 @@ func TestViewTokens(t *testing.T) {
 	}
 }
 
+// brokenViews cannot be read.
+type brokenViews struct{ registrystore.Views }
+
+func (brokenViews) List(context.Context) ([]view.View, error) { return nil, errors.New("broken") }
+
 // TestTokensAreNotLogged: a failure is logged with the path, and without the token in it.
 func TestTokensAreNotLogged(t *testing.T) {
 	var lines bytes.Buffer
 	logger := logrus.New()
 	logger.SetOutput(&lines)
-	stub := &registryStub{}
-	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: stub, Views: stubViews{stub}}, stub, readcache.Ports{})
-	t.Cleanup(end)
-	server := rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: logrus.NewEntry(logger),
-	})
-	if got := call(t, "GET", resttest.Serve(t, server)+"/registries/broken/t/hush/v0.1/servers", ""); got.status != 500 {
+	url := serveReads(t, registryapi.Config{}, newReads(newServers(t), brokenViews{}), nil, logrus.NewEntry(logger))
+	if got := call(t, "GET", url+"/registries/broken/t/hush/v0.1/servers", ""); got.status != 503 {
 		t.Fatalf("%+v", got)
 	}
 	if text := lines.String(); strings.Contains(text, "hush") || !strings.Contains(text, "/registries/broken/t/[token]/v0.1/servers") {
@@ -61,26 +59,23 @@ func TestTokensAreNotLogged(t *testing.T) {
 
 // TestReadsOfViews: each read of a view reads the servers of the view, and never the registry itself.
 func TestReadsOfViews(t *testing.T) {
-	whole, part := &registryStub{}, &registryStub{err: fault.New(fault.NotFound, "not in the view")}
-	api, end := registryapi.New(registryapi.Config{}, registryapi.Reads{Registry: whole, Views: stubViews{part}}, whole, readcache.Ports{})
-	t.Cleanup(end)
-	server := rest.New(resttest.Config(), rest.Ports{
-		Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: discardLog(),
-	})
-	address := resttest.Serve(t, server) + "/registries/"
-	for _, place := range []string{"all", "team", "team/t/any", "inner/t/secret"} {
-		for path, want := range map[string]string{
-			"/v0.1/servers": "list", "/v0/servers": "list", "/v0.1/servers/a%2Fb/versions": "versions", "/v0/servers/a%2Fb/versions": "versions",
-			"/v0.1/servers/a%2Fb/versions/1.0.0": "version", "/v0/servers/a%2Fb/versions/latest": "version", "/install?server=a/b&client=claude": "version",
-		} {
-			part.calls = nil
-			got := call(t, "GET", address+place+path, "")
-			if got.status != 404 || len(part.calls) != 1 || part.calls[0] != want {
-				t.Errorf("%s%s: %d after the calls %q", place, path, got.status, part.calls)
+	url := serve(t, registryapi.Config{}, newServers(t, record(t, "com.example/in", "1.0.0"), record(t, "org.example/out", "1.0.0")), nil)
+	reads := map[string]int{ // the statuses for a server that is not in the view
+		"/v0.1/servers?search=%s": 200, "/v0/servers?search=%s": 200, "/v0.1/servers/%s/versions": 404, "/v0/servers/%s/versions": 404,
+		"/v0.1/servers/%s/versions/1.0.0": 404, "/v0/servers/%s/versions/latest": 404, "/install?server=%s&client=claude": 404,
+	}
+	for place, isWhole := range map[string]bool{"all": true, "team": false, "team/t/any": false, "inner/t/secret": false} {
+		for path, outside := range reads {
+			inside := strings.ReplaceAll(path, "%s", "com.example%2Fin")
+			if got := call(t, "GET", url+"/registries/"+place+inside, ""); got.status != 200 && !strings.Contains(path, "install") || strings.Contains(got.body, `"count":0`) {
+				t.Errorf("%s%s: %d %s", place, inside, got.status, got.body)
+			}
+			path = strings.ReplaceAll(path, "%s", "org.example%2Fout")
+			got := call(t, "GET", url+"/registries/"+place+path, "")
+			shown := got.status == 200 && !strings.Contains(got.body, `"count":0`) || strings.Contains(got.body, "it has neither packages nor remotes")
+			if shown != isWhole || !isWhole && got.status != outside {
+				t.Errorf("%s%s: %d %s", place, path, got.status, got.body)
 			}
 		}
-	}
-	if len(whole.calls) > 0 {
-		t.Errorf("the registry itself got %q", whole.calls)
 	}
 }

@@ -24,7 +24,7 @@ type Writer interface {
 }
 
 func (a *API) publishVersion(c *fiber.Ctx) error {
-	r, err := a.bodyUnlessWritesOff(c)
+	r, _, err := a.readWrite(c)
 	if err != nil {
 		return err
 	}
@@ -34,56 +34,39 @@ func (a *API) publishVersion(c *fiber.Ctx) error {
 }
 
 func (a *API) replaceVersion(c *fiber.Ctx) error {
-	r, err := a.bodyUnlessWritesOff(c)
+	r, t, err := a.readWrite(c)
 	if err != nil {
 		return err
 	}
-	t, err := a.targetUnlessWritesOff(c)
-	if err != nil {
-		return err
-	}
-	r.Condition = newCondition(responsebody.ReadConditions(c))
 	outcome, err := a.writer.Replace(c.UserContext(), r, t)
 	return sendOutcome(c, outcome, err)
 }
 
 func (a *API) deleteVersion(c *fiber.Ctx) error {
-	t, err := a.targetUnlessWritesOff(c)
+	r, t, err := a.readWrite(c)
 	if err != nil {
 		return err
 	}
-	r := newRequest(c)
-	r.Condition = newCondition(responsebody.ReadConditions(c))
 	record, err := a.writer.Delete(c.UserContext(), r, t)
 	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatus(c *fiber.Ctx) error {
-	r, err := readRequest(c)
+	r, t, err := a.readWrite(c)
 	if err != nil {
 		return err
 	}
-	t, err := readTarget(c)
-	if err != nil {
-		return err
-	}
-	r.Condition = newCondition(responsebody.ReadConditions(c))
 	record, err := a.writer.SetStatus(c.UserContext(), r, t)
 	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatusAll(c *fiber.Ctx) error {
-	r, err := readRequest(c)
+	r, t, err := a.readWrite(c)
 	if err != nil {
 		return err
 	}
-	name, err := pathValue(c, nameParam)
-	if err != nil {
-		return err
-	}
-	r.Condition = newCondition(responsebody.ReadConditions(c))
 	var room *responsebody.StreamRoom
-	changed, err := a.writer.SetStatusAll(c.UserContext(), r, name, func(changed browsing.History) error {
+	changed, err := a.writer.SetStatusAll(c.UserContext(), r, t.Name, func(changed browsing.History) error {
 		if changed.Long == nil || room != nil {
 			return nil
 		}
@@ -101,7 +84,8 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, func(b []byte) []byte { return appendChanged(b, changed.Records) })
+	sendJSON(c, func(b []byte) []byte { return appendChanged(b, changed.Records) })
+	return nil
 }
 
 // condition implements publish.Condition for the entity tags of a request.
@@ -133,36 +117,25 @@ func (c condition) HoldsForAll(histories ...browsing.History) bool {
 	return c.tags.Holds(hashes...)
 }
 
-// bodyUnlessWritesOff reads a request with its body. While writes are off it returns an empty
-// request, so that the writer responds with 501 before any other check (contract R-6).
-func (a *API) bodyUnlessWritesOff(c *fiber.Ctx) (publishing.Request, error) {
-	if a.writer.WritesOff() {
-		return publishing.Request{}, nil
+// readWrite returns a request with its condition and body, and the version in the path. While writes
+// are off, it returns empty ones without an error, so that the writer responds with 501 before any
+// other check (contract R-6). A request to delete has no body.
+func (a *API) readWrite(c *fiber.Ctx) (r publishing.Request, t publishing.Target, err error) {
+	if a.isOff(c) {
+		return r, t, nil
 	}
-	return readRequest(c)
-}
-
-// targetUnlessWritesOff returns the version in the path, or an empty target while writes are off.
-func (a *API) targetUnlessWritesOff(c *fiber.Ctx) (publishing.Target, error) {
-	if a.writer.WritesOff() {
-		return publishing.Target{}, nil
+	r = publishing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
+	r.Condition = newCondition(responsebody.ReadConditions(c))
+	if c.Method() != fiber.MethodDelete {
+		if r.Body, err = rest.JSONBody(c); err != nil {
+			return r, t, err
+		}
 	}
-	return readTarget(c)
+	t, err = readTarget(c)
+	return r, t, err
 }
 
-// readRequest returns a request with its JSON body.
-func readRequest(c *fiber.Ctx) (publishing.Request, error) {
-	r := newRequest(c)
-	var err error
-	r.Body, err = rest.JSONBody(c)
-	return r, err
-}
-
-func newRequest(c *fiber.Ctx) publishing.Request {
-	return publishing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
-}
-
-// readTarget returns the version in the path.
+// readTarget returns the server and the version in the path; empty if the path has none.
 func readTarget(c *fiber.Ctx) (publishing.Target, error) {
 	name, err := pathValue(c, nameParam)
 	if err != nil {
@@ -178,24 +151,18 @@ func sendOutcome(c *fiber.Ctx, o publishing.Outcome, err error) error {
 	if err != nil || o.Pending == "" {
 		return sendWritten(c, o.Record, err)
 	}
-	return sendJSON(c, func(b []byte) []byte { return appendPending(b, &o) })
+	sendJSON(c, func(b []byte) []byte { return appendPending(b, &o) })
+	return nil
 }
 
 // sendWritten sends the record of a write with the entity tag of the next read, or returns err.
 func sendWritten(c *fiber.Ctx, r registry.Record, err error) error {
-	if err := sendRecord(c, r, err); err != nil {
-		return err
-	}
-	responsebody.SetTag(c)
-	return nil
-}
-
-// sendRecord sends a record, or returns err.
-func sendRecord(c *fiber.Ctx, r registry.Record, err error) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, func(b []byte) []byte { return appendRecord(b, &r) })
+	sendJSON(c, func(b []byte) []byte { return appendRecord(b, &r) })
+	responsebody.SetTag(c)
+	return nil
 }
 
 // validationResult is the response of validate (contract R-55).

@@ -29,8 +29,8 @@ func TestWrites(t *testing.T) {
 	for name, w := range writes() {
 		for _, prefix := range []string{"/v0.1", "/v0"} {
 			t.Run(name+prefix, func(t *testing.T) {
-				s := &registryStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
-				url := serve(t, registryapi.Config{}, s, s)
+				s := &writerStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
+				url := serve(t, registryapi.Config{}, newServers(t), s)
 				a := call(t, w.method, url+prefix+w.path, `{"some":"body"}`, "Authorization", "Bearer the.token", "Content-Type", "application/json")
 				if a.status != 200 || len(s.calls) != 1 || s.calls[0] != w.call {
 					t.Fatalf("%d %s, called %v", a.status, a.body, s.calls)
@@ -73,8 +73,8 @@ func TestErrorsOfWrites(t *testing.T) {
 		503: fault.New(fault.Unavailable, "a sentence"),
 	} {
 		for name, w := range writes() {
-			s := &registryStub{err: f}
-			url := serve(t, registryapi.Config{}, s, s)
+			s := &writerStub{err: f}
+			url := serve(t, registryapi.Config{}, newServers(t), s)
 			a := call(t, w.method, url+"/v0.1"+w.path, `{}`)
 			a.expect(t, want, `{"error":"a sentence"}`)
 			challenge := a.header.Get("WWW-Authenticate")
@@ -86,8 +86,8 @@ func TestErrorsOfWrites(t *testing.T) {
 }
 
 func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
-	s := &registryStub{err: fault.New(fault.Unauthenticated, "no token")}
-	url := serve(t, registryapi.Config{}, s, s)
+	s := &writerStub{err: fault.New(fault.Unauthenticated, "no token")}
+	url := serve(t, registryapi.Config{}, newServers(t), s)
 	for name, w := range writes() {
 		if name == "delete" {
 			continue // it has no body
@@ -103,8 +103,8 @@ func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
 }
 
 func TestWritesOffIsCheckedFirst(t *testing.T) {
-	s := &registryStub{off: true, err: fault.New(fault.Unsupported, "switched off")}
-	url := serve(t, registryapi.Config{}, s, s)
+	s := &writerStub{off: true, err: fault.New(fault.Unsupported, "switched off")}
+	url := serve(t, registryapi.Config{}, newServers(t), s)
 	for name, w := range writes() {
 		switchable := w.method != "PATCH"
 		large := call(t, w.method, url+"/v0.1"+w.path, strings.Repeat(" ", rest.MaxBody+1))
@@ -124,8 +124,8 @@ func TestWritesOffIsCheckedFirst(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	s := &registryStub{}
-	url := serve(t, registryapi.Config{}, s, s)
+	s := &writerStub{}
+	url := serve(t, registryapi.Config{}, newServers(t), s)
 	good := `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",` +
 		`"name":"com.example/server","description":"A server","version":"1.0.0"}`
 	a := call(t, "POST", url+"/v0.1/validate", good)
