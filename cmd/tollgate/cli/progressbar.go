@@ -12,6 +12,18 @@ import (
 // barRefreshInterval is the minimum time between two updates of the bar.
 const barRefreshInterval = 100 * time.Millisecond
 
+// newBar returns a line that shows a number of done and of all things, which is -1 if it is unknown. It is nil if
+// the writer is not a terminal.
+func newBar(w io.Writer, total int64, unit progressbar.Option) *progressbar.ProgressBar {
+	if !IsTerminal(w) {
+		return nil
+	}
+	return progressbar.NewOptions64(total, unit,
+		progressbar.OptionSetWriter(w), progressbar.OptionFullWidth(), progressbar.OptionSetDescription("reading"),
+		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(barRefreshInterval),
+	)
+}
+
 // ProgressBar shows the progress of a command. It is shown only on a terminal.
 type ProgressBar struct {
 	line   *progressbar.ProgressBar // nil if the output is not a terminal
@@ -25,18 +37,8 @@ type progressSource interface {
 
 // NewProgressBar returns a bar for the progress of a source.
 func NewProgressBar(w io.Writer, source progressSource) *ProgressBar {
-	if !IsTerminal(w) {
-		return &ProgressBar{}
-	}
 	_, total := source.Progress()
-	return &ProgressBar{
-		line: progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(w), progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(),
-			progressbar.OptionSetDescription("reading"), progressbar.OptionClearOnFinish(),
-			progressbar.OptionThrottle(barRefreshInterval),
-		),
-		source: source,
-	}
+	return &ProgressBar{line: newBar(w, total, progressbar.OptionShowBytes(true)), source: source}
 }
 
 // Update moves the bar to the progress of its source.
@@ -48,9 +50,11 @@ func (b *ProgressBar) Update() {
 }
 
 // Finish removes the bar.
-func (b *ProgressBar) Finish() {
-	if b.line != nil {
-		_ = b.line.Finish() // the result follows anyway
+func (b *ProgressBar) Finish() { finishBar(b.line) }
+
+func finishBar(line *progressbar.ProgressBar) {
+	if line != nil {
+		_ = line.Finish() // the result follows anyway
 	}
 }
 
@@ -62,14 +66,7 @@ type CountBar struct {
 
 // NewCountBar returns a bar for the read of a registry.
 func NewCountBar(w io.Writer) *CountBar {
-	if !IsTerminal(w) {
-		return &CountBar{}
-	}
-	return &CountBar{line: progressbar.NewOptions64(-1,
-		progressbar.OptionSetWriter(w), progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
-		progressbar.OptionSetDescription("reading"), progressbar.OptionClearOnFinish(),
-		progressbar.OptionThrottle(barRefreshInterval),
-	)}
+	return &CountBar{line: newBar(w, -1, progressbar.OptionShowCount())}
 }
 
 // Observe moves the bar.
@@ -89,8 +86,4 @@ func (b *CountBar) Observe(p mirroring.Progress) {
 }
 
 // Finish removes the bar.
-func (b *CountBar) Finish() {
-	if b.line != nil {
-		_ = b.line.Finish() // the result follows anyway
-	}
-}
+func (b *CountBar) Finish() { finishBar(b.line) }

@@ -49,6 +49,22 @@ func ListTable[R any](list []R) Table {
 	return t
 }
 
+// TableOf returns the table of a list, with a row for each of its elements.
+func TableOf[M, R any](list []M, newRow func(*M) R) Table {
+	rows := make([]R, len(list))
+	for i := range list {
+		rows[i] = newRow(&list[i])
+	}
+	return ListTable(rows)
+}
+
+// RowTable returns the table of one row, whose JSON output is not a list.
+func RowTable[R any](row R) Table {
+	t := ListTable([]R{row})
+	t.Value = row
+	return t
+}
+
 // IsTerminal reports whether a writer is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -45,15 +44,12 @@ func deviceTable(devices []auth.Device) cli.Table {
 		LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
 		Name          string              `json:"name"            column:"NAME"`
 	}
-	list := make([]row, 0, len(devices))
-	for i := range devices {
-		d := &devices[i]
-		list = append(list, row{
+	return cli.TableOf(devices, func(d *auth.Device) row {
+		return row{
 			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen), cli.FormatTime(d.LastSeen),
 			d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
-		})
-	}
-	return cli.ListTable(list)
+		}
+	})
 }
 
 func newDeviceRevoke(p cli.Process) *cobra.Command {
@@ -78,11 +74,11 @@ func newDeviceRevoke(p cli.Process) *cobra.Command {
 			if err != nil {
 				return replaceNotFound(err, "there is no device "+string(id))
 			}
-			return o.PrintResult(p.Stdout, cli.Table{
-				Header: []string{"REVOKED", "SESSIONS ENDED"},
-				Rows:   [][]string{{string(id), strconv.Itoa(ended)}},
-				Value:  map[string]any{"id": id, "sessionsInvalidated": ended},
-			})
+			type row struct {
+				ID    auth.DeviceID `json:"id"                  column:"REVOKED"`
+				Ended int           `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
+			}
+			return o.PrintResult(p.Stdout, cli.RowTable(row{id, ended}))
 		})
 	}
 	return c

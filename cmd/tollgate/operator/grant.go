@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // grantPage is the number of grants that one query reads.
@@ -32,7 +31,7 @@ func (f *grantFlags) addTo(c *cobra.Command) {
 }
 
 // resolveGrant returns the grant that the flags identify.
-func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (registry.Grant, error) {
+func (f *grantFlags) resolveGrant(r run) (registry.Grant, error) {
 	if f.resource == "" && f.action != string(registry.ActionOperate) {
 		return registry.Grant{}, errors.New("--resource: the pattern is required, unless the action is operate")
 	}
@@ -40,17 +39,17 @@ func (f *grantFlags) resolveGrant(c *cobra.Command, op *wiring.Operator) (regist
 	if err != nil {
 		return registry.Grant{}, err
 	}
-	g.Holder, err = holderOf(c, op, f.email)
+	g.Holder, err = holderOf(r, f.email)
 	return g, err
 }
 
 // holderOf returns the grant holder with an e-mail address.
-func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.Holder, error) {
+func holderOf(r run, address string) (registry.Holder, error) {
 	email, err := auth.ParseEmail(address)
 	if err != nil {
 		return "", err
 	}
-	account, err := op.Accounts.ByEmail(c.Context(), email)
+	account, err := r.Accounts.ByEmail(r.ctx, email)
 	if err != nil {
 		return "", replaceNotFound(err, "there is no user "+string(email))
 	}
@@ -58,20 +57,20 @@ func holderOf(c *cobra.Command, op *wiring.Operator, address string) (registry.H
 }
 
 func newGrantAdd(p cli.Process) *cobra.Command {
-	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return op.GrantChanges.Add(c.Context(), g)
+	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate", func(r run, g registry.Grant) error {
+		return r.GrantChanges.Add(r.ctx, g)
 	})
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
-	return newGrantChange(p, "remove", "Remove a grant", func(c *cobra.Command, op *wiring.Operator, g registry.Grant) error {
-		return replaceNotFound(op.GrantChanges.Remove(c.Context(), g), "the person does not have this grant")
+	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
+		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person does not have this grant")
 	})
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints
 // the grant.
-func newGrantChange(p cli.Process, use, short string, do func(*cobra.Command, *wiring.Operator, registry.Grant) error) *cobra.Command {
+func newGrantChange(p cli.Process, use, short string, do func(run, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
 		Use:   use + " --email E --action publish|edit|review|operate [--resource PATTERN]",
@@ -84,21 +83,14 @@ func newGrantChange(p cli.Process, use, short string, do func(*cobra.Command, *w
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
 	f.addTo(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			g, err := f.resolveGrant(c, op)
-			if err != nil {
-				return err
-			}
-			if err := do(c, op, g); err != nil {
-				return err
-			}
-			return printGrants(p, o, op, c, []registry.Grant{g})
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		g, err := f.resolveGrant(r)
+		if err == nil {
+			err = do(r, g)
+		}
+		return grantTable(r, []registry.Grant{g}), err
+	})
 }
 
 func newGrantList(p cli.Process) *cobra.Command {
@@ -110,34 +102,25 @@ func newGrantList(p cli.Process) *cobra.Command {
 	}
 	var email string
 	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; default: all grants")
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			read := allGrants
-			if c.Flags().Changed("email") {
-				read = func(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
-					holder, err := holderOf(c, op, email)
-					if err != nil {
-						return nil, err
-					}
-					return op.Grants.Of(c.Context(), holder)
-				}
-			}
-			grants, err := read(c, op)
-			if err != nil {
-				return err
-			}
-			return printGrants(p, o, op, c, grants)
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		if !c.Flags().Changed("email") {
+			grants, err := allGrants(r)
+			return grantTable(r, grants), err
+		}
+		holder, err := holderOf(r, email)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		grants, err := r.Grants.Of(r.ctx, holder)
+		return grantTable(r, grants), err
+	})
 }
 
-func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) {
+func allGrants(r run) ([]registry.Grant, error) {
 	var all []registry.Grant
 	var after registry.Grant
 	for {
-		grants, err := op.Grants.List(c.Context(), after, grantPage)
+		grants, err := r.Grants.List(r.ctx, after, grantPage)
 		if err != nil {
 			return nil, err
 		}
@@ -149,20 +132,14 @@ func allGrants(c *cobra.Command, op *wiring.Operator) ([]registry.Grant, error) 
 	}
 }
 
-// printGrants prints grants with the e-mail address of each holder.
-func printGrants(p cli.Process, o *cli.Output, op *wiring.Operator, c *cobra.Command, grants []registry.Grant) error {
+// grantTable returns grants with the e-mail address of each holder.
+func grantTable(r run, grants []registry.Grant) cli.Table {
 	type row struct {
 		Email    string `json:"email"    column:"EMAIL"`
 		Action   string `json:"action"   column:"ACTION"`
 		Resource string `json:"resource" column:"RESOURCE"`
 	}
-	list := make([]row, 0, len(grants))
-	for _, g := range grants {
-		email := string(g.Holder)
-		if a, err := op.Accounts.Get(c.Context(), auth.UserID(g.Holder)); err == nil {
-			email = string(a.Email)
-		}
-		list = append(list, row{email, string(g.Action), g.Pattern.String()})
-	}
-	return o.PrintResult(p.Stdout, cli.ListTable(list))
+	return cli.TableOf(grants, func(g *registry.Grant) row {
+		return row{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String()}
+	})
 }

@@ -31,17 +31,10 @@ func newMethodsList(p cli.Process) *cobra.Command {
 		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			all, err := op.Methods.List(c.Context())
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, methodTable(all))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		all, err := r.Methods.List(r.ctx)
+		return methodTable(all), err
+	})
 }
 
 func newMethodsAdd(p cli.Process) *cobra.Command {
@@ -155,20 +148,15 @@ func readMethods(ctx context.Context, p cli.Process, path string, d methodfile.D
 
 func methodTable(methods []catalogue.Method) cli.Table {
 	type row struct {
-		ID          catalogue.MethodID  `json:"method_id"`
-		Path        string              `json:"path"`
-		ServiceID   catalogue.ServiceID `json:"service_id"`
+		ID          catalogue.MethodID  `json:"method_id"    column:"ID"`
+		Path        string              `json:"path"         column:"PATH"`
+		Service     string              `json:"-"            column:"SERVICE"`
+		ServiceID   catalogue.ServiceID `json:"service_id"   column:"SERVICE ID"`
 		ServiceName string              `json:"service_name"`
+		Words       string              `json:"-"            column:"PARAMETERS"`
 		Parameters  []string            `json:"parameters"`
 	}
-	t := cli.Table{Header: []string{"ID", "PATH", "SERVICE", "SERVICE ID", "PARAMETERS"}}
-	list := make([]row, 0, len(methods))
-	for _, m := range methods {
-		list = append(list, row{m.ID, m.Path, m.ServiceID, m.ServiceName, append([]string{}, m.Parameters...)})
-		t.Rows = append(t.Rows, []string{
-			strconv.Itoa(int(m.ID)), m.Path, m.ServiceName, strconv.Itoa(int(m.ServiceID)), strings.Join(m.Parameters, " "),
-		})
-	}
-	t.Value = list
-	return t
+	return cli.TableOf(methods, func(m *catalogue.Method) row {
+		return row{m.ID, m.Path, m.ServiceName, m.ServiceID, m.ServiceName, strings.Join(m.Parameters, " "), append([]string{}, m.Parameters...)}
+	})
 }

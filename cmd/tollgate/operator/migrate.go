@@ -69,13 +69,11 @@ func migrationTable(steps []database.Step) cli.Table {
 		State     string `json:"state"               column:"STATE"`
 		AppliedAt string `json:"appliedAt,omitempty" column:"APPLIED AT"`
 	}
-	list := make([]row, 0, len(steps))
-	for _, s := range steps {
+	return cli.TableOf(steps, func(s *database.Step) row {
 		state := "applied"
 		if s.AppliedAt.IsZero() {
 			state = "pending"
 		}
-		list = append(list, row{s.Name, state, cli.FormatTime(s.AppliedAt)})
-	}
-	return cli.ListTable(list)
+		return row{s.Name, state, cli.FormatTime(s.AppliedAt)}
+	})
 }

@@ -71,21 +71,10 @@ func newMirrorList(p cli.Process) *cobra.Command {
 		Example: "  tollgate mirror list --output json",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Mirrors.List(c.Context())
-			if err != nil {
-				return err
-			}
-			rows := make([]mirrorRow, 0, len(list))
-			for i := range list {
-				rows = append(rows, newMirrorRow(&list[i]))
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable(rows))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		list, err := r.Mirrors.List(r.ctx)
+		return cli.TableOf(list, newMirrorRow), err
+	})
 }
 
 func newMirrorSync(p cli.Process) *cobra.Command {
@@ -99,23 +88,16 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 		Example: "  tollgate mirror sync public\n  tollgate mirror sync public --full --output json",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	options := mirroring.Options{Wait: true}
 	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
 	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false, "also take a list with less than half of the servers that the mirror has")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			bar := cli.NewCountBar(p.Stderr)
-			options.Observe = bar.Observe
-			summary, err := op.Mirrors.Sync(c.Context(), mirror.Name(args[0]), options)
-			bar.Finish()
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, syncTable(summary))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		bar := cli.NewCountBar(p.Stderr)
+		options.Observe = bar.Observe
+		summary, err := r.Mirrors.Sync(r.ctx, mirror.Name(r.args[0]), options)
+		bar.Finish()
+		return syncTable(summary), err
+	})
 }
 
 func newMirrorDiff(p cli.Process) *cobra.Command {
@@ -128,20 +110,13 @@ func newMirrorDiff(p cli.Process) *cobra.Command {
 		Example: "  tollgate mirror diff public",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			bar := cli.NewCountBar(p.Stderr)
-			report := newDiffReport()
-			_, err := op.Mirrors.Diff(c.Context(), mirror.Name(args[0]), mirroring.Options{Observe: bar.Observe, Report: report.add})
-			bar.Finish()
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, report.table())
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		bar := cli.NewCountBar(p.Stderr)
+		report := newDiffReport()
+		_, err := r.Mirrors.Diff(r.ctx, mirror.Name(r.args[0]), mirroring.Options{Observe: bar.Observe, Report: report.add})
+		bar.Finish()
+		return report.table(), err
+	})
 }
 
 func newMirrorRemove(p cli.Process) *cobra.Command {
@@ -154,22 +129,15 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate mirror remove public --purge",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			n, err := op.Mirrors.Remove(c.Context(), mirror.Name(args[0]), *purge)
-			if err != nil {
-				return err
-			}
-			what := "kept as local"
-			if *purge {
-				what = "deleted"
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]mirrorRemoval{{args[0], n, what}}))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge)
+		what := "kept as local"
+		if *purge {
+			what = "deleted"
+		}
+		return cli.ListTable([]mirrorRemoval{{r.args[0], n, what}}), err
+	})
 }
 
 // mirrorRemoval is what became of the servers of a mirror.
@@ -211,7 +179,6 @@ func newMirrorRow(m *mirror.Mirror) mirrorRow {
 	}
 }
 
-// timeOrNull returns a time for JSON; nil for the zero time.
 // countsOf returns the numbers of refusals, empty rather than null without any.
 func countsOf(r mirror.Refusals) map[mirror.Rule]int {
 	if r == nil {
@@ -220,6 +187,7 @@ func countsOf(r mirror.Refusals) map[mirror.Rule]int {
 	return r
 }
 
+// timeOrNull returns a time for JSON; nil for the zero time.
 func timeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil

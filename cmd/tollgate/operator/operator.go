@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -41,6 +42,42 @@ func withCreatedOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operat
 		}
 		return op, cleanup, err
 	}, do)
+}
+
+// run is one run of a command, with the database open.
+type run struct {
+	*wiring.Operator
+
+	ctx  context.Context // of the command, which the run does not outlive
+	args []string
+}
+
+// newTableCommand completes a command that prints what find returns as a table or as JSON.
+func newTableCommand(p cli.Process, c *cobra.Command, find func(run) (cli.Table, error)) *cobra.Command {
+	o := cli.AddOutput(c)
+	return newPlainCommand(p, c, func(r run) error {
+		t, err := find(r)
+		if err != nil {
+			return err
+		}
+		return o.PrintResult(p.Stdout, t)
+	})
+}
+
+// newPlainCommand completes a command that calls do with the database.
+func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra.Command {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return withOperator(c, p, func(op *wiring.Operator) error { return do(run{op, c.Context(), args}) })
+	}
+	return c
+}
+
+// emailOf returns the e-mail address of a person, or the id if there is no such account.
+func (r run) emailOf(id string) string {
+	if a, err := r.Accounts.Get(r.ctx, auth.UserID(id)); err == nil {
+		return string(a.Email)
+	}
+	return id
 }
 
 // opener opens the database for an operator command.

@@ -44,9 +44,7 @@ func pluginTable(plugins []pluginhost.Status) cli.Table {
 		Restarts  int    `json:"restarts"            column:"RESTARTS"`
 		LastError string `json:"lastError,omitempty" column:"LAST ERROR"`
 	}
-	list := make([]row, 0, len(plugins))
-	for _, f := range plugins {
-		list = append(list, row{f.Name, f.Kind, f.Version, string(f.State), f.Restarts, f.LastError})
-	}
-	return cli.ListTable(list)
+	return cli.TableOf(plugins, func(s *pluginhost.Status) row {
+		return row{s.Name, s.Kind, s.Version, string(s.State), s.Restarts, s.LastError}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/wiring"
@@ -97,7 +96,7 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(p, o, op, c, []delegating.Policy{added})
+			return o.PrintResult(p.Stdout, policyTable(run{Operator: op, ctx: c.Context()}, []delegating.Policy{added}))
 		})
 	}
 	return c
@@ -110,17 +109,10 @@ func newPolicyList(p cli.Process) *cobra.Command {
 		Example: "  tollgate publisher list --output json",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Policies.List(c.Context())
-			if err != nil {
-				return err
-			}
-			return printPolicies(p, o, op, c, list)
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		list, err := r.Policies.List(r.ctx)
+		return policyTable(r, list), err
+	})
 }
 
 func newPolicyRemove(p cli.Process) *cobra.Command {
@@ -130,12 +122,9 @@ func newPolicyRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			return op.Policies.Remove(c.Context(), publisher.PolicyID(strings.ToLower(args[0])))
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		return r.Policies.Remove(r.ctx, publisher.PolicyID(strings.ToLower(r.args[0])))
+	})
 }
 
 // policyRow is a policy in the output of commands.
@@ -157,17 +146,13 @@ type policyRow struct {
 	CreatedAt      string            `json:"createdAt"`
 }
 
-// printPolicies prints policies with the e-mail address of each maker.
-func printPolicies(p cli.Process, o *cli.Output, op *wiring.Operator, c *cobra.Command, list []delegating.Policy) error {
-	rows := make([]policyRow, 0, len(list))
-	for i := range list {
-		row := newPolicyRow(&list[i])
-		if a, err := op.Accounts.Get(c.Context(), auth.UserID(row.CreatedBy)); err == nil {
-			row.CreatedBy = string(a.Email)
-		}
-		rows = append(rows, row)
-	}
-	return o.PrintResult(p.Stdout, cli.ListTable(rows))
+// policyTable returns policies with the e-mail address of each maker.
+func policyTable(r run, list []delegating.Policy) cli.Table {
+	return cli.TableOf(list, func(p *delegating.Policy) policyRow {
+		row := newPolicyRow(p)
+		row.CreatedBy = r.emailOf(row.CreatedBy)
+		return row
+	})
 }
 
 func newPolicyRow(p *delegating.Policy) policyRow {

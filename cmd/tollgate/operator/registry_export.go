@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -43,11 +42,11 @@ func newRegistryExport(p cli.Process) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("export: %w", suggestForce(args[0], err))
 			}
-			return o.PrintResult(p.Stdout, cli.Table{
-				Header: []string{"FILE", "VERSIONS"},
-				Rows:   [][]string{{args[0], strconv.Itoa(n)}},
-				Value:  map[string]any{"file": args[0], "versions": n},
-			})
+			type row struct {
+				File     string `json:"file"     column:"FILE"`
+				Versions int    `json:"versions" column:"VERSIONS"`
+			}
+			return o.PrintResult(p.Stdout, cli.RowTable(row{args[0], n}))
 		})
 	}
 	return c

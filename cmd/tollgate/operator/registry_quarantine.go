@@ -4,10 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newRegistryQuarantine(p cli.Process) *cobra.Command {
@@ -22,7 +20,6 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 			"  tollgate registry quarantine com.example/weather --version 1.0.0 --reason 'CVE-2026-1234'\n" +
 			"  tollgate registry quarantine --list --output json",
 	}
-	o := cli.AddOutput(c)
 	var version, reason string
 	var list bool
 	c.Flags().StringVar(&version, "version", "", "version to hide; default: the whole server, also versions to come")
@@ -37,23 +34,14 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 		}
 		return cobra.ExactArgs(1)(c, args)
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			if list {
-				all, err := op.Quarantine.List(c.Context())
-				if err != nil {
-					return err
-				}
-				return printQuarantine(p, o, op, c, all)
-			}
-			added, err := op.Quarantine.Add(c.Context(), quarantining.Target{ServerName: args[0], Version: version}, reason)
-			if err != nil {
-				return err
-			}
-			return printQuarantine(p, o, op, c, []registry.Quarantined{added})
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		if list {
+			all, err := r.Quarantine.List(r.ctx)
+			return quarantineTable(r, all), err
+		}
+		added, err := r.Quarantine.Add(r.ctx, quarantining.Target{ServerName: r.args[0], Version: version}, reason)
+		return quarantineTable(r, []registry.Quarantined{added}), err
+	})
 }
 
 func newRegistryRelease(p cli.Process) *cobra.Command {
@@ -69,12 +57,9 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 	}
 	var version string
 	c.Flags().StringVar(&version, "version", "", "version to release; default: the server, if it is in quarantine as a whole")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			return op.Quarantine.Release(c.Context(), quarantining.Target{ServerName: args[0], Version: version})
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		return r.Quarantine.Release(r.ctx, quarantining.Target{ServerName: r.args[0], Version: version})
+	})
 }
 
 // quarantineRow is what is in quarantine in the output of commands.
@@ -87,22 +72,18 @@ type quarantineRow struct {
 	By         string  `json:"by"         column:"BY"`
 }
 
-// printQuarantine prints entries with the e-mail address of each person.
-func printQuarantine(p cli.Process, o *cli.Output, op *wiring.Operator, c *cobra.Command, list []registry.Quarantined) error {
-	rows := make([]quarantineRow, 0, len(list))
-	for _, q := range list {
+// quarantineTable returns entries with the e-mail address of each person.
+func quarantineTable(r run, list []registry.Quarantined) cli.Table {
+	return cli.TableOf(list, func(q *registry.Quarantined) quarantineRow {
 		row := quarantineRow{
-			ServerName: q.Name.String(), Versions: "all", Reason: string(q.Reason), Since: formatOptionalTime(q.Since), By: string(q.By),
+			ServerName: q.Name.String(), Versions: "all", Reason: string(q.Reason), Since: formatOptionalTime(q.Since), By: "operator",
 		}
 		if version := q.Version.String(); version != "" {
 			row.Version, row.Versions = &version, version
 		}
-		if row.By == "" {
-			row.By = "operator"
-		} else if a, err := op.Accounts.Get(c.Context(), auth.UserID(row.By)); err == nil {
-			row.By = string(a.Email)
+		if q.By != "" {
+			row.By = r.emailOf(string(q.By))
 		}
-		rows = append(rows, row)
-	}
-	return o.PrintResult(p.Stdout, cli.ListTable(rows))
+		return row
+	})
 }

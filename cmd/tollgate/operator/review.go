@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/wiring"
@@ -32,25 +31,21 @@ func newReviewList(p cli.Process) *cobra.Command {
 	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
 	server := c.Flags().String("server", "", "name of a server; all without it")
 	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected), string(review.Superseded))
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			rows := []reviewRow{}
-			for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
-				page, err := op.Reviews.List(c.Context(), q)
-				if err != nil {
-					return err
-				}
-				for i := range page.Reviews {
-					rows = append(rows, newReviewRow(c, op, &page.Reviews[i].Review))
-				}
-				if q.Cursor = page.NextCursor; q.Cursor == "" {
-					return o.PrintResult(p.Stdout, cli.ListTable(rows))
-				}
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		rows := []reviewRow{}
+		for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
+			page, err := r.Reviews.List(r.ctx, q)
+			if err != nil {
+				return cli.Table{}, err
 			}
-		})
-	}
-	return c
+			for i := range page.Reviews {
+				rows = append(rows, newReviewRow(r, &page.Reviews[i].Review))
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				return cli.ListTable(rows), nil
+			}
+		}
+	})
 }
 
 func newReviewShow(p cli.Process) *cobra.Command {
@@ -60,17 +55,10 @@ func newReviewShow(p cli.Process) *cobra.Command {
 		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			shown, err := op.Reviews.Get(c.Context(), readReviewID(args[0]))
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, reviewTable(c, op, &shown))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		shown, err := r.Reviews.Get(r.ctx, readReviewID(r.args[0]))
+		return reviewTable(r, &shown), err
+	})
 }
 
 func newReviewApprove(p cli.Process) *cobra.Command {
@@ -91,14 +79,15 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 			return errors.New("give either the ID of a review or --all-pending")
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
+			r := run{op, c.Context(), args}
 			if *all {
-				return approveAll(c, p, o, op, *comment)
+				return approveAll(r, p, o, *comment)
 			}
-			shown, err := op.Reviews.Approve(c.Context(), readReviewID(args[0]), *comment)
+			shown, err := op.Reviews.Approve(r.ctx, readReviewID(args[0]), *comment)
 			if err != nil {
 				return err
 			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
+			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}))
 		})
 	}
 	return c
@@ -106,14 +95,14 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 
 // approveAll approves everything that waits and prints it. It returns an error if something was
 // refused.
-func approveAll(c *cobra.Command, p cli.Process, o *cli.Output, op *wiring.Operator, comment string) error {
+func approveAll(run run, p cli.Process, o *cli.Output, comment string) error {
 	rows, refused := []reviewRow{}, 0
-	err := op.Reviews.ApproveAll(c.Context(), comment, func(r review.Review, err error) {
+	err := run.Reviews.ApproveAll(run.ctx, comment, func(r review.Review, err error) {
 		if err != nil {
 			refused++
 			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err)) // the error below counts them too
 		}
-		rows = append(rows, newReviewRow(c, op, &r))
+		rows = append(rows, newReviewRow(run, &r))
 	})
 	if err != nil {
 		return err
@@ -136,17 +125,10 @@ func newReviewReject(p cli.Process) *cobra.Command {
 	}
 	comment := c.Flags().String("comment", "", "why, for the publisher")
 	cli.RequireFlags(c, "comment")
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			shown, err := op.Reviews.Reject(c.Context(), readReviewID(args[0]), *comment)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(c, op, &shown.Review)}))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		shown, err := r.Reviews.Reject(r.ctx, readReviewID(r.args[0]), *comment)
+		return cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}), err
+	})
 }
 
 func readReviewID(s string) review.ID { return review.ID(strings.ToLower(s)) }
@@ -168,18 +150,12 @@ type reviewRow struct {
 }
 
 // newReviewRow returns a review with the e-mail addresses of people.
-func newReviewRow(c *cobra.Command, op *wiring.Operator, r *review.Review) reviewRow {
-	row := reviewRow{
+func newReviewRow(run run, r *review.Review) reviewRow {
+	return reviewRow{
 		ID: string(r.ID), ServerName: r.Name.String(), Version: r.Version.String(), Kind: string(r.Kind), State: string(r.State),
-		SubmittedBy: r.Submitter.Key, SubmittedAt: formatOptionalTime(r.SubmittedAt), Policy: string(r.Submitter.Policy),
-		DecidedBy: r.DecidedBy, DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment, Rule: string(r.Rule),
+		SubmittedBy: run.emailOf(r.Submitter.Key), SubmittedAt: formatOptionalTime(r.SubmittedAt), Policy: string(r.Submitter.Policy),
+		DecidedBy: run.emailOf(r.DecidedBy), DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment, Rule: string(r.Rule),
 	}
-	for _, person := range []*string{&row.SubmittedBy, &row.DecidedBy} {
-		if a, err := op.Accounts.Get(c.Context(), auth.UserID(*person)); err == nil {
-			*person = string(a.Email)
-		}
-	}
-	return row
 }
 
 // shownReview is a review with what it changes, as JSON.
@@ -207,8 +183,8 @@ type reviewCheck struct {
 
 // reviewTable returns what a person needs to decide: the facts, the packages, and each value that
 // changes or, for a new server, the document.
-func reviewTable(c *cobra.Command, op *wiring.Operator, s *review.Shown) cli.Table {
-	v := shownReview{reviewRow: newReviewRow(c, op, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{}, Checks: []reviewCheck{}}
+func reviewTable(r run, s *review.Shown) cli.Table {
+	v := shownReview{reviewRow: newReviewRow(r, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{}, Checks: []reviewCheck{}}
 	t := cli.Table{Header: []string{"FIELD", "VALUE"}}
 	add := func(field, value string) {
 		if value != "" {

@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newReviewRule(p cli.Process) *cobra.Command {
@@ -38,17 +37,10 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 	flags.StringVar(&d.Publisher, "publisher", "", "only what this person (a user id) or the publisher with this policy (an ID) submits; default: all")
 	cli.RequireFlags(c, "pattern", "when")
 	cli.CompleteValues(c, "when", string(review.Any), string(review.SameOrigins))
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			added, err := op.Reviews.AddRule(c.Context(), d)
-			if err != nil {
-				return err
-			}
-			return printRules(p, o, []review.Rule{added})
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		added, err := r.Reviews.AddRule(r.ctx, d)
+		return cli.TableOf([]review.Rule{added}, newRuleRow), err
+	})
 }
 
 func newReviewRuleList(p cli.Process) *cobra.Command {
@@ -58,17 +50,10 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 		Example: "  tollgate review rule list --output json",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Reviews.Rules(c.Context())
-			if err != nil {
-				return err
-			}
-			return printRules(p, o, list)
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		list, err := r.Reviews.Rules(r.ctx)
+		return cli.TableOf(list, newRuleRow), err
+	})
 }
 
 func newReviewRuleRemove(p cli.Process) *cobra.Command {
@@ -78,12 +63,9 @@ func newReviewRuleRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			return op.Reviews.RemoveRule(c.Context(), review.RuleID(strings.ToLower(args[0])))
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])))
+	})
 }
 
 // ruleRow is a rule in the output of commands.
@@ -95,10 +77,6 @@ type ruleRow struct {
 	CreatedAt string `json:"createdAt"           column:"CREATED"`
 }
 
-func printRules(p cli.Process, o *cli.Output, list []review.Rule) error {
-	rows := make([]ruleRow, 0, len(list))
-	for _, r := range list {
-		rows = append(rows, ruleRow{string(r.ID), r.Pattern.String(), string(r.When), r.Publisher, formatOptionalTime(r.CreatedAt)})
-	}
-	return o.PrintResult(p.Stdout, cli.ListTable(rows))
+func newRuleRow(r *review.Rule) ruleRow {
+	return ruleRow{string(r.ID), r.Pattern.String(), string(r.When), r.Publisher, formatOptionalTime(r.CreatedAt)}
 }

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -42,15 +41,12 @@ func sessionTable(sessions []auth.Session) cli.Table {
 		ExpiresAt    string         `json:"expiresAt"    column:"EXPIRES"`
 		IPAddress    string         `json:"ipAddress"    column:"ADDRESS"`
 	}
-	list := make([]row, 0, len(sessions))
-	for i := range sessions {
-		s := &sessions[i]
-		list = append(list, row{
+	return cli.TableOf(sessions, func(s *auth.Session) row {
+		return row{
 			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore,
 			cli.FormatTime(s.CreatedAt), cli.FormatTime(s.LastActivity), cli.FormatTime(s.ExpiresAt), cli.FormatAddress(s.IPAddress),
-		})
-	}
-	return cli.ListTable(list)
+		}
+	})
 }
 
 func newSessionEnd(p cli.Process) *cobra.Command {
@@ -82,10 +78,10 @@ func newSessionEnd(p cli.Process) *cobra.Command {
 			if err != nil {
 				return replaceNotFound(err, "there is no active session "+string(id))
 			}
-			return o.PrintResult(p.Stdout, cli.Table{
-				Header: []string{"SESSIONS ENDED"}, Rows: [][]string{{strconv.Itoa(ended)}},
-				Value: map[string]any{"sessionsInvalidated": ended},
-			})
+			type row struct {
+				Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
+			}
+			return o.PrintResult(p.Stdout, cli.RowTable(row{ended}))
 		})
 	}
 	return c

@@ -10,33 +10,30 @@ import (
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // userPage is the number of accounts that one query reads.
 const userPage = 500
 
+// changeOf changes the account with an e-mail address.
+type changeOf func(*people.Service, context.Context, auth.Email) error
+
 // accountChange is a command that changes an account.
 type accountChange struct {
 	use, short, long string
-	do               func(context.Context, *wiring.Operator, auth.Email) error
+	do               changeOf
 }
 
 // accountChanges returns the changes whose only parameter is the person's address.
 func accountChanges() []accountChange {
 	return []accountChange{
-		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
-			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Lock(ctx, e) }},
-		{"unlock", "Remove the locks of a person", "Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.",
-			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Unlock(ctx, e) }},
-		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown\nperson.",
-			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Disable(ctx, e) }},
-		{"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
-			func(ctx context.Context, op *wiring.Operator, e auth.Email) error { return op.People.Enable(ctx, e) }},
-		{"disable-mfa", "Remove a person's authenticator app", "Remove a person's authenticator app and recovery codes, for people who lost both.",
-			func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
-				return op.People.DisableMFA(ctx, e)
-			}},
+		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.", (*people.Service).Lock},
+		{"unlock", "Remove the locks of a person", "Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.", (*people.Service).Unlock},
+		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown\nperson.", (*people.Service).Disable},
+		{"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.", (*people.Service).Enable},
+		{"disable-mfa", "Remove a person's authenticator app", "Remove a person's authenticator app and recovery codes, for people who lost both.", (*people.Service).DisableMFA},
 	}
 }
 
@@ -76,8 +73,8 @@ func newUserSetPassword(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return changeUser(c, p, o, *email, func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
-			return op.People.SetPassword(ctx, e, password)
+		return changeUser(c, p, o, *email, func(s *people.Service, ctx context.Context, e auth.Email) error {
+			return s.SetPassword(ctx, e, password)
 		})
 	}
 	return c
@@ -97,8 +94,8 @@ func newUserSetPhone(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&phone, "phone", "", "telephone number, for example +441632960961")
 	cli.RequireFlags(c, "phone")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return changeUser(c, p, o, *email, func(ctx context.Context, op *wiring.Operator, e auth.Email) error {
-			return op.People.SetPhone(ctx, e, phone)
+		return changeUser(c, p, o, *email, func(s *people.Service, ctx context.Context, e auth.Email) error {
+			return s.SetPhone(ctx, e, phone)
 		})
 	}
 	return c
@@ -147,13 +144,13 @@ func newUserList(p cli.Process) *cobra.Command {
 }
 
 // changeUser changes an account and prints its new state.
-func changeUser(c *cobra.Command, p cli.Process, o *cli.Output, email string, do func(context.Context, *wiring.Operator, auth.Email) error) error {
+func changeUser(c *cobra.Command, p cli.Process, o *cli.Output, email string, do changeOf) error {
 	address, err := auth.ParseEmail(email)
 	if err != nil {
 		return err
 	}
 	return withOperator(c, p, func(op *wiring.Operator) error {
-		if err := do(c.Context(), op, address); err != nil {
+		if err := do(op.People, c.Context(), address); err != nil {
 			return replaceNotFound(err, "there is no user "+string(address))
 		}
 		account, err := op.People.ByEmail(c.Context(), address)
@@ -175,12 +172,9 @@ func usersTable(accounts []auth.Account) cli.Table {
 
 		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"`
 	}
-	list := make([]row, 0, len(accounts))
-	for i := range accounts {
-		a := &accounts[i]
-		list = append(list, row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)})
-	}
-	return cli.ListTable(list)
+	return cli.TableOf(accounts, func(a *auth.Account) row {
+		return row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)}
+	})
 }
 
 // The states of a person's authenticator.

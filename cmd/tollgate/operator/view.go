@@ -1,13 +1,10 @@
 package operator
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newView(p cli.Process) *cobra.Command {
@@ -28,7 +25,6 @@ func newViewAdd(p cli.Process) *cobra.Command {
 			"  tollgate view add partners --deprecated hide --access token",
 		Args: cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	var d view.Draft
 	c.Flags().StringSliceVar(&d.Include, "include", nil, "servers of the view: a name, a prefix that ends in *, or *; may be repeated (default all)")
 	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil, "servers that are not in the view, also if --include selects them; may be repeated")
@@ -36,17 +32,11 @@ func newViewAdd(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&d.Access, "access", string(view.Public), "who may read the view: public or token")
 	cli.CompleteValues(c, "deprecated", string(view.Show), string(view.Hide))
 	cli.CompleteValues(c, "access", string(view.Public), string(view.WithToken))
-	c.RunE = func(c *cobra.Command, args []string) error {
-		d.Name = args[0]
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			added, err := op.Views.Add(c.Context(), d)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]viewRow{newViewRow(added)}))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		d.Name = r.args[0]
+		added, err := r.Views.Add(r.ctx, d)
+		return cli.TableOf([]view.View{added}, newViewRow), err
+	})
 }
 
 func newViewList(p cli.Process) *cobra.Command {
@@ -56,21 +46,10 @@ func newViewList(p cli.Process) *cobra.Command {
 		Example: "  tollgate view list --output json",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Views.List(c.Context())
-			if err != nil {
-				return err
-			}
-			rows := make([]viewRow, 0, len(list))
-			for _, v := range list {
-				rows = append(rows, newViewRow(v))
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable(rows))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		list, err := r.Views.List(r.ctx)
+		return cli.TableOf(list, newViewRow), err
+	})
 }
 
 func newViewRemove(p cli.Process) *cobra.Command {
@@ -81,10 +60,7 @@ func newViewRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error { return op.Views.Remove(c.Context(), view.Name(args[0])) })
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0])) })
 }
 
 func newViewToken(p cli.Process) *cobra.Command {
@@ -109,19 +85,13 @@ func newViewTokenAdd(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	name := addTokenName(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			secret, err := op.Views.AddToken(c.Context(), view.Name(args[0]), *name)
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintln(p.Stdout, string(secret)); err != nil {
-				return fmt.Errorf("write to standard output: %w", err)
-			}
-			return nil
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		secret, err := r.Views.AddToken(r.ctx, view.Name(r.args[0]), *name)
+		if err != nil {
+			return err
+		}
+		return printSentence(p, string(secret))
+	})
 }
 
 func newViewTokenList(p cli.Process) *cobra.Command {
@@ -131,21 +101,14 @@ func newViewTokenList(p cli.Process) *cobra.Command {
 		Example: "  tollgate view token list partners",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Views.Tokens(c.Context(), view.Name(args[0]))
-			if err != nil {
-				return err
-			}
-			rows := make([]viewTokenRow, 0, len(list))
-			for _, t := range list {
-				rows = append(rows, viewTokenRow{string(t.Name), formatOptionalTime(t.CreatedAt)})
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable(rows))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		type row struct {
+			Name      string `json:"name"      column:"NAME"`
+			CreatedAt string `json:"createdAt" column:"CREATED"`
+		}
+		list, err := r.Views.Tokens(r.ctx, view.Name(r.args[0]))
+		return cli.TableOf(list, func(t *view.Token) row { return row{string(t.Name), formatOptionalTime(t.CreatedAt)} }), err
+	})
 }
 
 func newViewTokenRemove(p cli.Process) *cobra.Command {
@@ -157,12 +120,9 @@ func newViewTokenRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	name := addTokenName(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			return op.Views.RemoveToken(c.Context(), view.Name(args[0]), view.TokenName(*name))
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		return r.Views.RemoveToken(r.ctx, view.Name(r.args[0]), view.TokenName(*name))
+	})
 }
 
 // viewRow is a view in the output of commands.
@@ -174,12 +134,6 @@ type viewRow struct {
 	Access     string   `json:"access"     column:"ACCESS"`
 }
 
-// viewTokenRow is a token of a view in the output of commands.
-type viewTokenRow struct {
-	Name      string `json:"name"      column:"NAME"`
-	CreatedAt string `json:"createdAt" column:"CREATED"`
-}
-
-func newViewRow(v view.View) viewRow {
+func newViewRow(v *view.View) viewRow {
 	return viewRow{string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access)}
 }

@@ -40,25 +40,18 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			"  tollgate webhook add https://hooks.example.com/audit --events quarantined,released --pattern 'com.example/*'",
 		Args: cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	var d event.Draft
 	c.Flags().StringSliceVar(&d.Events, "events", nil, "events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
 	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
 	cli.RequireFlags(c, "events")
 	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		d.URL = args[0]
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			w, secret, err := op.Webhooks.Add(c.Context(), d)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]addedWebhookRow{{
-				string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt), string(secret),
-			}}))
-		})
-	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		d.URL = r.args[0]
+		w, secret, err := r.Webhooks.Add(r.ctx, d)
+		return cli.ListTable([]addedWebhookRow{{
+			string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt), string(secret),
+		}}), err
+	})
 }
 
 func newWebhookList(p cli.Process) *cobra.Command {
@@ -72,24 +65,21 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			list, err := op.Webhooks.List(c.Context())
-			if err != nil {
-				return err
-			}
-			rows, dead := make([]webhookRow, 0, len(list)), []deadEventRow{}
-			for i := range list {
-				row := newWebhookRow(&list[i])
-				rows, dead = append(rows, row), append(dead, row.DeadEvents...)
-			}
-			if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
-				return err
-			}
-			return printDeadEvents(p, o, dead)
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		list, err := r.Webhooks.List(r.ctx)
+		if err != nil {
+			return err
+		}
+		rows, dead := make([]webhookRow, 0, len(list)), []deadEventRow{}
+		for i := range list {
+			row := newWebhookRow(&list[i])
+			rows, dead = append(rows, row), append(dead, row.DeadEvents...)
+		}
+		if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
+			return err
+		}
+		return printDeadEvents(p, o, dead)
+	})
 }
 
 // printDeadEvents prints the dead events below the table of webhooks. The JSON of webhooks has them
@@ -113,19 +103,16 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			status, err := op.Webhooks.Test(c.Context(), webhookID(args))
-			if err != nil {
-				return err
-			}
-			if status < 200 || status > 299 {
-				return fmt.Errorf("the receiver answered with the status %d", status)
-			}
-			return printSentence(p, fmt.Sprintf("the receiver answered with the status %d", status))
-		})
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		status, err := r.Webhooks.Test(r.ctx, webhookID(r.args))
+		if err != nil {
+			return err
+		}
+		if status < 200 || status > 299 {
+			return fmt.Errorf("the receiver answered with the status %d", status)
+		}
+		return printSentence(p, fmt.Sprintf("the receiver answered with the status %d", status))
+	})
 }
 
 func newWebhookRemove(p cli.Process) *cobra.Command {
@@ -135,10 +122,7 @@ func newWebhookRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error { return op.Webhooks.Remove(c.Context(), webhookID(args)) })
-	}
-	return c
+	return newPlainCommand(p, c, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args)) })
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {

@@ -83,10 +83,7 @@ func (u *publisherRun) openSubmission(ctx context.Context, a serviceAddress, fil
 // checkDocument validates the document at the service.
 func (s submission) checkDocument(ctx context.Context) (verdict, error) {
 	found, err := s.who.Client().Validate(ctx, s.text)
-	v := verdict{File: s.file, Valid: found.Valid, Issues: []finding{}}
-	for _, i := range found.Issues {
-		v.Issues = append(v.Issues, finding(i))
-	}
+	v := verdict{s.file, found.Valid, append([]tollgateclient.Issue{}, found.Issues...)}
 	return v, nameSubject(describeDocument(s.file), err)
 }
 
@@ -119,13 +116,13 @@ func (v verdict) invalidError() error {
 
 // published is the JSON form of a published version.
 type published struct {
-	Name        string    `json:"name"`
-	Version     string    `json:"version"`
-	IsLatest    bool      `json:"isLatest"`
-	Status      string    `json:"status"`
-	PublishedAt string    `json:"publishedAt"`
-	Warnings    []finding `json:"warnings"`
-	Review      string    `json:"review,omitempty"` // the ID of the review that it waits for
+	Name        string                 `json:"name"`
+	Version     string                 `json:"version"`
+	IsLatest    bool                   `json:"isLatest"`
+	Status      string                 `json:"status"`
+	PublishedAt string                 `json:"publishedAt"`
+	Warnings    []tollgateclient.Issue `json:"warnings"`
+	Review      string                 `json:"review,omitempty"` // the ID of the review that it waits for
 }
 
 // runPublish publishes the document: as the person who is signed in, or by the identity of the job

@@ -129,24 +129,21 @@ func (s *statusRun) setStatus(ctx context.Context) error {
 
 func recordTable(records []tollgateclient.Record) cli.Table {
 	type row struct {
-		Name          string `json:"name"`
-		Version       string `json:"version"`
-		Status        string `json:"status"`
+		Name          string `json:"name"          column:"SERVER"`
+		Version       string `json:"version"       column:"VERSION"`
+		Status        string `json:"status"        column:"STATUS"`
 		StatusMessage string `json:"statusMessage"`
+		Latest        string `json:"-"             column:"LATEST"`
 		IsLatest      bool   `json:"isLatest"`
-		PublishedAt   string `json:"publishedAt"`
+		PublishedAt   string `json:"publishedAt"   column:"PUBLISHED"`
+		Message       string `json:"-"             column:"MESSAGE"`
 		UpdatedAt     string `json:"updatedAt"`
 	}
-	t := cli.Table{Header: []string{"SERVER", "VERSION", "STATUS", "LATEST", "PUBLISHED", "MESSAGE"}}
-	list := make([]row, 0, len(records))
-	for _, r := range records {
-		list = append(list, row{r.Name, r.Version, r.Status, r.StatusMessage, r.IsLatest, r.PublishedAt, r.UpdatedAt})
-		t.Rows = append(t.Rows, []string{
-			r.Name, r.Version, r.Status, yesNo(r.IsLatest), r.PublishedAt, r.StatusMessage,
-		})
-	}
-	t.Value = list
-	return t
+	return cli.TableOf(records, func(r *tollgateclient.Record) row {
+		return row{
+			r.Name, r.Version, r.Status, r.StatusMessage, yesNo(r.IsLatest), r.IsLatest, r.PublishedAt, r.StatusMessage, r.UpdatedAt,
+		}
+	})
 }
 
 // serviceStatus is the readiness of a service, and the sign-in there.

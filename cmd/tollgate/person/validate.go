@@ -9,24 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// finding is one issue in the form of the validate endpoint (contract R-55).
-type finding struct {
-	Type      string `json:"type"`
-	Path      string `json:"path"`
-	Message   string `json:"message"`
-	Severity  string `json:"severity"`
-	Reference string `json:"reference"`
-}
-
 // verdict is the result of the validation of one file.
 type verdict struct {
-	File   string    `json:"file"`
-	Valid  bool      `json:"valid"`
-	Issues []finding `json:"issues"`
+	File   string                 `json:"file"`
+	Valid  bool                   `json:"valid"`
+	Issues []tollgateclient.Issue `json:"issues"`
 }
 
 // NewValidate returns the command 'tollgate registry validate', which is a command of publishers with a
@@ -91,7 +83,7 @@ func verdictTable(verdicts []verdict) cli.Table {
 }
 
 func validateFile(ctx context.Context, p cli.Process, name string) verdict {
-	v := verdict{File: name, Valid: true, Issues: []finding{}}
+	v := verdict{File: name, Valid: true, Issues: []tollgateclient.Issue{}}
 	text, err := readDocument(ctx, p, name)
 	if err != nil {
 		v.addReadError(err)
@@ -103,7 +95,9 @@ func validateFile(ctx context.Context, p cli.Process, name string) verdict {
 		return v
 	}
 	for _, i := range draft.Issues() {
-		v.Issues = append(v.Issues, finding{string(i.Type), i.Path, i.Message, string(i.Severity), i.Reference})
+		v.Issues = append(v.Issues, tollgateclient.Issue{
+			Type: string(i.Type), Path: i.Path, Message: i.Message, Severity: string(i.Severity), Reference: i.Reference,
+		})
 		v.Valid = v.Valid && i.Severity != registry.SeverityError
 	}
 	return v
@@ -112,7 +106,7 @@ func validateFile(ctx context.Context, p cli.Process, name string) verdict {
 // addReadError records that the document could not be read or parsed.
 func (v *verdict) addReadError(err error) {
 	v.Valid = false
-	v.Issues = append(v.Issues, finding{
+	v.Issues = append(v.Issues, tollgateclient.Issue{
 		Type: string(registry.IssueJSON), Message: cli.ErrorSentence(err), Severity: string(registry.SeverityError), Reference: "json",
 	})
 }
