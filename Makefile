@@ -31,8 +31,8 @@ BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X mai
 PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 
-# What follows it runs in each module: that of the service, that of the SDK for plugins, that of the tests of the whole
-# service.
+# The command that follows it runs in each module: the service, the SDK for plugins, the tests of the built service, and
+# the tools.
 IN_EACH_MODULE := test/modules.sh
 
 # SQLite in Go is C that was translated. With the race detector it is ten times slower, and the detector cannot find
@@ -74,7 +74,7 @@ test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcache
 
 test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
 	$(SHORT) $(WITH_RACE) test/servers/with.sh test/run.sh -race -short -vet=off -shuffle=on -timeout=20m $(TESTFLAGS) \
-	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) test/fakedb | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	  $$(grep -rlE --include='*.go' '$(STARTS_GOROUTINES)' $(filter-out test,$(SOURCES)) test/fakedb test/acceptance/maxmind | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 test-long: ## run all tests with the race detector, also the long ones
 	$(WITH_RACE) test/servers/with.sh test/run.sh -race -vet=off -shuffle=on -timeout=60m $(TESTFLAGS) ./...
@@ -100,10 +100,10 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 
 screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots
-	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -count=1 -run '^TestPages$$' ./test/acceptance/consolebrowser
+	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -C test/acceptance -count=1 -run '^TestPages$$' ./consolebrowser
 
 plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
-	go run ./test/plots
+	go run -C test/tools ./plots
 
 bench: ## measure the service under load
 	TMPDIR="$${TMPDIR-/tmp}" test/servers/with.sh go run ./test/load $(LOAD_FLAGS)

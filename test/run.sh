@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 times=$(mktemp)
 trap 'rm -f "$times"' EXIT
-gotestsum=$(go tool -n gotestsum)
+gotestsum=$(go -C "$here/tools" tool -n gotestsum)
 status=0
 "$gotestsum" --format=pkgname --format-hide-empty-pkg --jsonfile-timing-events="$times" --raw-command -- \
   "$here/modules.sh" go test -json "$@" || status=$?

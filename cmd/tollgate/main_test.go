@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base32"
 	"encoding/json"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pquerna/otp"
-	"github.com/pquerna/otp/totp"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
 // result is the outcome of one run of the program.
@@ -175,14 +176,7 @@ func TestUserMFA(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &enrolled); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	key, err := otp.NewKeyFromURL(enrolled.OTPAuthURI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := totp.GenerateCode(key.Secret(), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := authenticatorCode(t, enrolled.OTPAuthURI)
 	if r := mfa("enrol-mfa", "--activate", code); r.code != cli.ExitOK || strings.Count(r.stdout, "\n") != 11 || !strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
 		t.Errorf("activate: %+v", r)
 	}
@@ -396,4 +390,18 @@ func TestUnwritableFolder(t *testing.T) {
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, file) || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("a folder below a file: %+v", r)
 	}
+}
+
+// authenticatorCode returns the code that an authenticator with the URI shows now.
+func authenticatorCode(t *testing.T, uri string) string {
+	t.Helper()
+	address, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secret auth.TOTPSecret
+	if n, err := base32.StdEncoding.Decode(secret[:], []byte(address.Query().Get("secret"))); err != nil || n != len(secret) {
+		t.Fatalf("%s has a secret of %d bytes: %v", uri, n, err)
+	}
+	return string(secret.Code(auth.TOTPStep(time.Now())))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The modules of the repository, by folder, in the order of the sections of docs/dependencies.md.
-var modules = []string{".", "plugins/sdk"}
+var modules = []string{".", "plugins/sdk", "test/acceptance", "test/tools"}
 
 var (
 	requirement  = regexp.MustCompile(`(?m)^(?:require )?\s*([^\s/]+\.[^\s]+) v\S+$`) // an indirect one ends in a comment
@@ -51,6 +51,20 @@ func TestDependenciesAreExplained(t *testing.T) {
 func TestPluginAuthorsInheritLittle(t *testing.T) {
 	if required := requiredBy(t, "plugins/sdk"); len(required) == 0 || len(required) >= 10 {
 		t.Errorf("the SDK requires %d modules directly, want fewer than ten: %v", len(required), required)
+	}
+}
+
+// TestTheServiceRequiresNoTestLibraries keeps libraries that only tests need out of the go.mod of the
+// service, except those of docs/dependencies.md under "In the tests next to the code".
+func TestTheServiceRequiresNoTestLibraries(t *testing.T) {
+	text := readFile(t, "go.mod")
+	for _, library := range []string{
+		"github.com/chromedp/", "github.com/compose-spec/", "github.com/creack/pty", "github.com/getkin/", "github.com/maxmind/mmdbwriter",
+		"github.com/pquerna/otp", "github.com/prometheus/prometheus", "github.com/santhosh-tekuri/", "gonum.org/", "gotest.tools/gotestsum", "k8s.io/",
+	} {
+		if strings.Contains(text, "\t"+library) {
+			t.Errorf("go.mod lists %s, which no part of the service needs", library)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 )
 
-//go:generate go run ./internal/generate
+//go:generate go run -C ../../../test/tools ./apidocs ../../adapters/rest/apidocs
 
 var (
 	//go:embed openapi.yaml

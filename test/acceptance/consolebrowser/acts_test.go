@@ -11,9 +11,9 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
-	"github.com/tollgate-dev/tollgate/test/chromium"
 )
 
 // click clicks on a link or a button by its name, and waits for the page that follows.

@@ -13,8 +13,8 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/tollgate-dev/tollgate/test/chromium"
 )
 
 // auditScript runs axe-core on the page, and returns what it finds and what else is wrong: contents that

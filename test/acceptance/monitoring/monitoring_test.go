@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/tollgate-dev/tollgate/test/monitoring"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/monitoring"
 )
 
 // TestDashboardsAndAlerts checks that every metric, label and value in the dashboards and alerts

@@ -1,3 +1,6 @@
+// Package maxmind tests adapters/maxmind with database files that another program has written.
+// It is not in the folder of the adapter, because the module of the service does not require the
+// library that writes them.
 package maxmind_test
 
 import (

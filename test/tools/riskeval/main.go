@@ -6,7 +6,8 @@
 // with a label: "legit", or the name of a class of attacks. The scores of each scorer are files in
 // the same order:
 //
-//	go run ./test/riskeval -events e1.jsonl,e2.jsonl -plot risk.png points=p1.jsonl,p2.jsonl history=h1.jsonl,h2.jsonl
+//	go build -C test/tools -o ../../bin/ ./riskeval
+//	bin/riskeval -events e1.jsonl,e2.jsonl -plot risk.png points=p1.jsonl,p2.jsonl history=h1.jsonl,h2.jsonl
 //
 // It prints the mean over the streams with the standard deviation, and an ablation of scores that
 // have historyParts.

@@ -17,7 +17,7 @@ const maxPicture = 150 << 10
 // differ, because processors round differently.
 func TestPictures(t *testing.T) {
 	for a := range algorithms {
-		name := filepath.Join("..", "..", pictureName(a))
+		name := filepath.Join("..", pictureName(a))
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)

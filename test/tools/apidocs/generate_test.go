@@ -9,7 +9,7 @@ import (
 
 // TestFilesAreUpToDate renders the files and compares them with the files in the repository.
 func TestFilesAreUpToDate(t *testing.T) {
-	const folder = "../.."
+	const folder = "../../../adapters/rest/apidocs"
 	document, err := os.ReadFile(filepath.Join(folder, documentFile))
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// folder has the pictures.
-const folder = "docs/ratelimit"
+// folder has the pictures; it is a path from the folder of the module.
+const folder = "../../docs/ratelimit"
 
 // algorithms have a picture each, with the title.
 var algorithms = map[ratelimit.Algorithm]string{

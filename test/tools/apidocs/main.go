@@ -1,7 +1,7 @@
-// Command generate writes the files that package apidocs serves next to the OpenAPI document: the
-// document as JSON, an HTML page for people, and the Content-Security-Policy of that page. "make
-// generate" runs it in the folder of openapi.yaml. It does not check that the document is valid
-// OpenAPI; a test of package apidocs does.
+// Command apidocs writes the files that adapters/rest/apidocs serves next to the OpenAPI document:
+// the document as JSON, an HTML page for people, and the Content-Security-Policy of that page. Its
+// argument is the folder of openapi.yaml. It does not check that the document is valid OpenAPI; a
+// test of test/acceptance does.
 package main
 
 import (
@@ -21,7 +21,11 @@ const (
 )
 
 func main() {
-	if err := writeFiles("."); err != nil {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: apidocs FOLDER")
+		os.Exit(2)
+	}
+	if err := writeFiles(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "generate the API documentation:", err)
 		os.Exit(1)
 	}

@@ -1,3 +1,6 @@
+// Package apidocs checks the description of the API that adapters/rest/apidocs serves: whether
+// it is valid and complete, and the page that shows it. It does not compare responses with the
+// description; the other packages of test/acceptance do.
 package apidocs_test
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-const deployFolder = "../../deploy"
+const deployFolder = "../../../deploy"
 
 // runtimeVariables are variables that the Go runtime reads; they are not settings of the service.
 var runtimeVariables = []string{"GOMEMLIMIT"}

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-const docs = "../../docs"
+const docs = "../../../../docs"
 
 func loadDashboards(t *testing.T) []Dashboard {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // startService starts the service, which runs until the test ends, and returns the base URL of its
 // API.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/tollgate-dev/tollgate/test/chromium"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 )
 
 // inspectScript returns a list of defects of the page that is open.

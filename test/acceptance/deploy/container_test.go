@@ -84,7 +84,7 @@ func TestBuildContext(t *testing.T) {
 	if lines[0] != "*" {
 		t.Errorf("the first line is %s, want *, which excludes everything", lines[0])
 	}
-	top, err := os.ReadDir("../..")
+	top, err := os.ReadDir("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
