@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
@@ -181,11 +182,11 @@ func chooseAPIStore(shared counters, measured counter.Store, p processCounters) 
 
 // throttleStores are where the API's own limits are counted.
 type throttleStores struct {
-	Store     apiStore
-	Shared    counters
-	Leases    *lease.Leases // nil if Shared is not shared
-	Memory    memory.Config
-	RateLimit settings.RateLimit
+	Store  apiStore
+	Shared counters
+	Leases *lease.Leases // nil if Shared is not shared
+	Memory memory.Config
+	Decide decide.Config
 }
 
 // chooseLeases returns the leases on the counter store, or nil for counters in the process, which are
@@ -224,7 +225,7 @@ func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Cloc
 		return prometheus.NewThrottle(exact, r), nil
 	}
 	leased := inprocess.NewLeasedThrottle(exact, s.Leases, throttle.APIAddress, throttle.RegistryAddress)
-	if !s.RateLimit.CoversStore() {
+	if !s.Decide.FailureMode.CountsOn() {
 		return prometheus.NewThrottle(leased, r), nil
 	}
 	local, err := inprocess.NewThrottle(cfg, memory.NewCounters(c, s.Memory), c)
@@ -245,7 +246,7 @@ func chooseKeySources(c keysources.Config) (domainkeys.Sources, error) {
 
 // chooseUsedProofs remembers used proofs in the store of the API's own limits. It has no fallback
 // while that store is unavailable, because a proof must not be used twice.
-func chooseUsedProofs(store apiStore, r settings.RateLimit) (singleuse.Store, error) {
+func chooseUsedProofs(store apiStore, r decide.Config) (singleuse.Store, error) {
 	return inprocess.NewSingleUse(r.Prefix, store)
 }
 
@@ -272,7 +273,7 @@ func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Confi
 
 // sinkSettings say where statistics of rate limits are sent.
 type sinkSettings struct {
-	RateLimit  settings.RateLimit
+	Options    statistics.Options
 	Statsd     statsd.Config
 	Prometheus debugapi.PrometheusConfig
 }
@@ -282,7 +283,7 @@ type sinkSettings struct {
 // listener of its own instead.
 func chooseSink(parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry) (*statsd.Sink, error) {
 	switch {
-	case !parts.RateLimit || s.RateLimit.DisableStats:
+	case !parts.RateLimit || s.Options.WithoutRules:
 		return nil, nil
 	case s.Statsd.ToDaemon():
 		return statsd.ToDaemon(s.Statsd, k.NewChanges(), log)
@@ -318,12 +319,12 @@ func chooseSessionCache(ctx context.Context, s sessionCacheSettings, c clock.Clo
 
 // chooseCouriers starts the courier plugins of the settings. The embedded environment uses the
 // development plugin for channels without one. It starts no plugin if authentication does not run.
-func chooseCouriers(s settings.Service, a settings.Auth, parts settings.Parts, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
+func chooseCouriers(s settings.Service, a settings.Couriers, parts settings.Parts, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
 	if !parts.Auth {
 		return stepup.Couriers{}, nil
 	}
 	c, err := host.Couriers(pluginhost.CourierConfig{
-		Email: a.OTPEmailPlugin, SMS: a.OTPSMSPlugin, Development: s.Environment == settings.Embedded,
+		Email: a.Email, SMS: a.SMS, Development: s.Environment == settings.Embedded,
 	}, log)
 	return stepup.Couriers(c), err
 }
@@ -340,10 +341,10 @@ type noticePorts struct {
 
 // chooseNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
 // NOTICES is off or no courier is configured.
-func chooseNotifier(a settings.Auth, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
+func chooseNotifier(a settings.Couriers, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
 	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
 	var notifier *notices.Notifier
-	if a.NoticesOn() && (c.Email != nil || c.SMS != nil) {
+	if a.Notices && (c.Email != nil || c.SMS != nil) {
 		notifier = notices.New(b.Name, notices.Ports{
 			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle,
 			Reporter: reporter, Waiter: p.Waiter,

@@ -72,7 +72,7 @@ func TestNoCouriersWithoutAuth(t *testing.T) {
 	host, cleanup := newTestHost(t, "otp-log")
 	log, hook := logtest.NewNullLogger()
 	got, err := chooseCouriers(
-		settings.Service{Environment: settings.Embedded}, settings.Auth{OTPSMSPlugin: "otp-log"},
+		settings.Service{Environment: settings.Embedded}, settings.Couriers{SMS: "otp-log"},
 		settings.Parts{Registry: true, Methods: true, RateLimit: true}, host, logrus.NewEntry(log))
 	if err != nil || got.Email != nil || got.SMS != nil || len(hook.AllEntries()) > 0 {
 		t.Errorf("chooseCouriers = %v, %v (%v); the log has %v", got.Email, got.SMS, err, hook.AllEntries())
@@ -89,7 +89,7 @@ func TestDevelopmentCourierInEmbeddedOnly(t *testing.T) {
 	for environment, want := range map[string]bool{settings.Embedded: true, settings.Production: false} {
 		host, cleanup := newTestHost(t, "otp-log")
 		log, _ := logtest.NewNullLogger()
-		got, err := chooseCouriers(settings.Service{Environment: environment}, settings.Auth{}, settings.Parts{Auth: true}, host, logrus.NewEntry(log))
+		got, err := chooseCouriers(settings.Service{Environment: environment}, settings.Couriers{}, settings.Parts{Auth: true}, host, logrus.NewEntry(log))
 		cleanup()
 		if err != nil || (got.Email != nil) != want || (got.SMS != nil) != want {
 			t.Errorf("%s: chooseCouriers = %v, %v (%v)", environment, got.Email, got.SMS, err)

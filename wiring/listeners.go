@@ -85,7 +85,7 @@ type apiParts struct {
 	Clock      clock.Clock
 	Database   *database.DB
 	Counters   counter.Store
-	Limits     settings.RateLimit
+	Limits     decide.Config
 	Publish    publishing.Config
 	Plugins    *pluginhost.Host
 	Retention  *retention.Runner
@@ -212,7 +212,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		return err
 	}
 	addresses := logrus.Fields{"api": listener.Addr().String()}
-	if parts.Console && a.Pages.On() && a.Pages.Announce {
+	if parts.Console && a.Pages.On && a.Pages.Announce {
 		addresses["console"] = consoleAddress(listener.Addr(), a.Config.TLS.Cert != "")
 	}
 	p.AddListener(lifecycle.Listener{
@@ -257,7 +257,7 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	if parts.Methods {
 		list = append(list, a.Methods)
 	}
-	if parts.Console && a.Pages.On() {
+	if parts.Console && a.Pages.On {
 		list = append(list, a.Console)
 	}
 	return list
@@ -268,7 +268,7 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 	list := []rest.Probe{
 		{Name: "database", Check: a.Database.Ready},
-		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.CoversStore()},
+		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.FailureMode.CountsOn()},
 	}
 	if parts.Registry {
 		list = append(list, rest.Probe{Name: "registry_reads", Stale: a.Registry.IsStale})

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -41,7 +42,7 @@ import (
 // operators. Commands end too soon for metrics and traces.
 var operatorSet = wire.NewSet(
 	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
-	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(settings.Auth), "MFAIssuer"),
+	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(credentials.Config), "Issuer"),
 	devices.NewOperator, devices.New, audit.New,
 	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
@@ -155,5 +156,5 @@ func NewReplayer(s settings.Settings, stepUp replay.Assumption, scorer replay.Sc
 	if err != nil {
 		return nil, err
 	}
-	return replay.New(replay.Config{Assess: s.Auth.SignIn().Assess(), StepUp: stepUp, Scorer: scorer}, geography, reputation), nil
+	return replay.New(replay.Config{Assess: s.SignIn.Assess(), StepUp: stepUp, Scorer: scorer}, geography, reputation), nil
 }

@@ -35,18 +35,18 @@ var rateLimitAloneSet = wire.NewSet(
 // rateLimitSet provides rate limit decisions.
 var rateLimitSet = wire.NewSet(
 	// Decisions.
-	settings.DecideConfig, decide.New, newDecidePorts, wire.Struct(new(decisionStores), "*"),
+	decide.New, newDecidePorts, wire.Struct(new(decisionStores), "*"),
 	wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	newRecordedDecider, wire.Struct(new(recordPorts), "*"),
 	// Counters.
 	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
 	measureCounters, chooseLeases, otlp.Open, chooseOverLimit,
 	// Rules.
-	chooseRules, settings.RuleOptions, reload.New, eventlog.RulesSet,
+	chooseRules, reload.New, eventlog.RulesSet,
 	// Request bodies.
 	requestbody.NewBudget,
 	// Statistics.
-	settings.StatisticsOptions, statistics.New, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
+	statistics.New, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
 	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
 )
 

@@ -103,9 +103,10 @@ var serviceSet = wire.NewSet(
 // settingsSet provides each part's own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Registry", "Servers", "Packages", "Publishers", "DomainKeys",
-		"IDTokens", "Webhooks", "Console", "Auth", "Retention",
-		"Places", "IPLists", "Limits", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
+		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
+		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console",
+		"SignIn", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
+		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
 )
@@ -120,9 +121,9 @@ var recordsSet = wire.NewSet(
 // authSet provides the use cases of authentication and their API.
 var authSet = wire.NewSet(
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
-	settings.SignInConfig, signin.New, wire.Struct(new(signin.Ports), "*"),
-	settings.StepUpConfig, stepup.New, wire.Struct(new(stepup.Ports), "*"), wire.Bind(new(authapi.StepUp), new(*stepup.Service)),
-	settings.CredentialsConfig, credentials.New, wire.Struct(new(credentials.Ports), "*"),
+	signin.New, wire.Struct(new(signin.Ports), "*"),
+	stepup.New, wire.Struct(new(stepup.Ports), "*"), wire.Bind(new(authapi.StepUp), new(*stepup.Service)),
+	credentials.New, wire.Struct(new(credentials.Ports), "*"),
 	wire.Bind(new(authapi.Credentials), new(*credentials.Service)),
 	devices.New, wire.Struct(new(devices.Ports), "*"), wire.Bind(new(authapi.Devices), new(*devices.Service)),
 	access.NewChecker, wire.Bind(new(authapi.Access), new(*access.Checker)),
@@ -144,8 +145,8 @@ var noticesSet = wire.NewSet(
 var registrySet = wire.NewSet(
 	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New, allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
-	settings.PublishConfig, publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
-	settings.WriteTrust, inprocess.AuthoritySet,
+	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
+	inprocess.AuthoritySet,
 )
 
 // publisherSet provides the use cases of publishers and their API.
@@ -153,7 +154,7 @@ var publisherSet = wire.NewSet(
 	registryapi.NewPublishers, wire.Bind(new(registryapi.Policies), new(*delegating.Service)),
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver,
 	delegating.New, wire.Struct(new(delegating.PersonPorts), "*"), policySet,
-	settings.RecheckConfig, delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
+	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
 	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
 	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
@@ -171,7 +172,7 @@ var operatorReviewSet = wire.NewSet(reviewing.NewOperator, wire.Struct(new(revie
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(
-	settings.PoliciesConfig, delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
+	delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
 	delegating.NewPolicyOperator, wire.Struct(new(delegating.PolicyOperatorPorts), "*"), inprocess.RecorderSet,
 )
 
@@ -187,7 +188,7 @@ var quarantineSet = wire.NewSet(quarantining.NewOperator, wire.Struct(new(quaran
 
 // deliverySet provides the delivery of events to webhooks.
 var deliverySet = wire.NewSet(
-	eventsSet, settings.DeliverySchedule, notifying.NewRunner, wire.Struct(new(notifying.RunnerPorts), "*"), newDeliveryReporter,
+	eventsSet, notifying.NewRunner, wire.Struct(new(notifying.RunnerPorts), "*"), newDeliveryReporter,
 )
 
 // eventsSet provides what the service and operator commands do with events.
@@ -201,7 +202,7 @@ var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner, newMirrorReporter)
 
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
-	settings.MirrorsConfig, mirroring.NewOperator, wire.Struct(new(mirroring.Ports), "*"), wire.Struct(new(reviewing.Approver), "*"),
+	mirroring.NewOperator, wire.Struct(new(mirroring.Ports), "*"), wire.Struct(new(reviewing.Approver), "*"),
 	registryjson.NewMirrorSource, wire.Bind(new(recordsource.Registries), new(*registryjson.MirrorSource)),
 )
 
@@ -213,7 +214,7 @@ var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"), wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"), wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits, newPluginStates, newDependencyStates,
-	settings.CookiesConfig, cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, operate.New,
+	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, operate.New,
 	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"),
 	wire.Struct(new(readiness)),
@@ -256,7 +257,7 @@ func newPluginStates(h *pluginhost.Host) operating.PluginStates {
 
 // retentionSet provides the removal of old records.
 var retentionSet = wire.NewSet(
-	settings.RetentionConfig, retention.New, wire.Struct(new(retention.Ports), "*"),
+	retention.New, wire.Struct(new(retention.Ports), "*"),
 	retention.NewRunner, wire.Struct(new(retention.RunnerPorts), "*"), newRetentionReporter,
 )
 
@@ -286,6 +287,6 @@ func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API,
 	return api, end
 }
 
-func newUsageCounter(store apiStore, c clock.Clock, r settings.RateLimit) *usage.Counter {
+func newUsageCounter(store apiStore, c clock.Clock, r decide.Config) *usage.Counter {
 	return usage.New(store, c, r.Prefix)
 }

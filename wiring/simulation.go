@@ -17,7 +17,7 @@ func NewSimulation(s settings.Settings, r simulate.Rules) (*Simulation, error) {
 	clock := &simulate.Clock{}
 	sim := &Simulation{before: memory.NewCounters(clock, s.Memory), after: memory.NewCounters(clock, s.Memory)}
 	var err error
-	sim.Simulation, err = simulate.New(settings.DecideConfig(s.RateLimit), r, simulate.Ports{
+	sim.Simulation, err = simulate.New(s.Decide, r, simulate.Ports{
 		OldCounters: sim.before, NewCounters: sim.after, Clock: clock,
 	})
 	return sim, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
@@ -34,24 +35,28 @@ func (s *observedStore) Add(ctx context.Context, hits []counter.Hit, after []uin
 // TestOnlyReadsAreCountedWithLeases requires that limits which protect secrets cost one call of the store
 // each, and those of the registry and of reads of one's own account fewer if instances share the store.
 func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
-	limits := settings.ThrottleConfig(settings.Limits{
-		Auth: 10_000, API: 10_000, Registry: 10_000, StepUp: 10_000, Notices: 10_000, Window: time.Minute, StepUpWindow: time.Minute,
-	}, settings.Publishers{ProofLimit: 10_000, DomainLimit: 10_000}, settings.RateLimit{})
+	limits := settings.ThrottleConfig(settings.Settings{
+		Limits: settings.Limits{
+			Auth: 10_000, API: 10_000, Registry: 10_000, StepUp: 10_000, Notices: 10_000, Window: time.Minute, StepUpWindow: time.Minute,
+		},
+		PublisherLimits: settings.PublisherLimits{Proofs: 10_000, Domain: 10_000},
+	})
 	for name, c := range map[string]struct {
-		system, mode string
-		calls        int
+		system string
+		mode   decide.FailureMode
+		calls  int
 	}{
-		"in the process":           {mode: "error", calls: 1000},
-		"shared":                   {system: "valkey", mode: "error", calls: 100},
-		"shared, with a fallback":  {system: "memcached", mode: "local", calls: 100},
-		"shared, without counting": {system: "valkey", mode: "open", calls: 100},
+		"in the process":           {mode: decide.FailError, calls: 1000},
+		"shared":                   {system: "valkey", mode: decide.FailError, calls: 100},
+		"shared, with a fallback":  {system: "memcached", mode: decide.FailLocal, calls: 100},
+		"shared, without counting": {system: "valkey", mode: decide.FailOpen, calls: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktest.NewManual(time.Unix(1_000_000, 0))
 			store := &observedStore{Store: memory.NewCounters(now, memory.Config{MaxCounters: 100})}
 			th, err := chooseThrottle(limits, throttleStores{
 				Store: apiStore{store}, Shared: counters{System: c.system}, Memory: memory.Config{MaxCounters: 100},
-				Leases: lease.New(store, now, nil), RateLimit: settings.RateLimit{FailureMode: c.mode},
+				Leases: lease.New(store, now, nil), Decide: decide.Config{FailureMode: c.mode},
 			}, now, metrics.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +76,7 @@ func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
 					t.Errorf("%s: %d calls of the store for 1000 tries, want %d", scope, store.calls, want)
 				}
 			}
-			wantFallback(t, th, store, c.mode != "error")
+			wantFallback(t, th, store, c.mode != decide.FailError)
 		})
 	}
 }

@@ -78,11 +78,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusConfig := s.Prometheus
 	requestbodyConfig := s.Bodies
 	budget := requestbody.NewBudget(requestbodyConfig)
-	rateLimit := s.RateLimit
-	decideConfig := settings.DecideConfig(rateLimit)
-	options := settings.RuleOptions(rateLimit)
+	decideConfig := s.Decide
+	options := s.Rules
 	rules := eventlog.NewRules(log)
 	reloadRules := reload.New(options, rules)
+	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
 	memcachedConfig := s.Memcached
@@ -185,7 +185,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	statisticsOptions := settings.StatisticsOptions(rateLimit)
+	statisticsOptions := s.Statistics
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
@@ -199,7 +199,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	statsdConfig := s.Statsd
 	wiringSinkSettings := sinkSettings{
-		RateLimit:  rateLimit,
+		Options:    statisticsOptions,
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 	}
@@ -231,9 +231,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:        log,
 	}
 	restConfig := s.REST
-	publishers := s.Publishers
-	oidcConfig := s.IDTokens
-	delegatingConfig := settings.PoliciesConfig(publishers, oidcConfig)
+	delegatingConfig := s.Delegating
 	wiringPartMetrics := newPartMetrics(parts, registerer)
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
@@ -259,6 +257,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	oidcConfig := s.IDTokens
 	verifier, err := oidc.New(oidcConfig, clock)
 	if err != nil {
 		cleanup6()
@@ -270,7 +269,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
-	singleuseStore, err := chooseUsedProofs(wiringApiStore, rateLimit)
+	singleuseStore, err := chooseUsedProofs(wiringApiStore, decideConfig)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -293,7 +292,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	auditLog := countAuditEvents(db, prometheusAudit)
 	trail := audit.New(auditLog, clock, entropy)
-	auth := s.Auth
+	couriers := s.Couriers
 	email := s.Email
 	brand := email.Brand
 	pluginhostConfig := s.Plugins
@@ -308,7 +307,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	couriers, err := chooseCouriers(service, auth, parts, host, log)
+	stepupCouriers, err := chooseCouriers(service, couriers, parts, host, log)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -321,14 +320,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	authrecordsDevices := authrecords.NewDevices(db)
-	limits := s.Limits
-	throttleConfig := settings.ThrottleConfig(limits, publishers, rateLimit)
+	throttleConfig := settings.ThrottleConfig(s)
 	wiringThrottleStores := throttleStores{
-		Store:     wiringApiStore,
-		Shared:    wiringCounters,
-		Leases:    leases,
-		Memory:    memoryConfig,
-		RateLimit: rateLimit,
+		Store:  wiringApiStore,
+		Shared: wiringCounters,
+		Leases: leases,
+		Memory: memoryConfig,
+		Decide: decideConfig,
 	}
 	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
@@ -350,7 +348,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
-	notifier := chooseNotifier(auth, brand, couriers, wiringNoticePorts)
+	notifier := chooseNotifier(couriers, brand, stepupCouriers, wiringNoticePorts)
 	publishersPorts := inprocess.PublishersPorts{
 		Signer:   issuer,
 		Trail:    trail,
@@ -358,7 +356,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:    clock,
 		Entropy:  entropy,
 	}
-	inprocessPublishers := inprocess.NewPublishers(publishersPorts)
+	publishers := inprocess.NewPublishers(publishersPorts)
 	proverPorts := delegating.ProverPorts{
 		Transactions: transactions,
 		Policies:     policies,
@@ -366,7 +364,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Keys:         sources,
 		Identities:   verifier,
 		Used:         singleuseStore,
-		Publishers:   inprocessPublishers,
+		Publishers:   publishers,
 		Throttle:     throttle,
 		Clock:        clock,
 	}
@@ -401,8 +399,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	accessChecker := access.NewChecker(issuer, sessions, cache, clock)
-	registry := s.Registry
-	trustLevel := settings.WriteTrust(registry)
+	trustLevel := s.WriteTrust
 	authority := inprocess.NewAuthority(accessChecker, trail, trustLevel)
 	personPorts := delegating.PersonPorts{
 		Operator:  policyOperator,
@@ -457,13 +454,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	quarantiningService := quarantining.New(quarantiningPersonPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(quarantiningService)
-	recheckConfig := settings.RecheckConfig(publishers)
+	recheckConfig := s.Recheck
 	recheck := eventlog.NewRecheck(log)
 	recheckPorts := delegating.RecheckPorts{
 		Transactions: transactions,
 		Policies:     policies,
 		Keys:         sources,
-		Publishers:   inprocessPublishers,
+		Publishers:   publishers,
 		Clock:        clock,
 		Waiter:       clock,
 		Reporter:     recheck,
@@ -520,8 +517,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: reporter,
 	}
 	reminder := reviewing.NewReminder(reminderPorts)
-	settingsWebhooks := s.Webhooks
-	schedule := settings.DeliverySchedule(settingsWebhooks)
+	schedule := s.Deliveries
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
 		cleanup9()
@@ -548,7 +544,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter:   notifyingReporter,
 	}
 	runner := notifying.NewRunner(schedule, runnerPorts)
-	mirroringConfig := settings.MirrorsConfig(registry, publishers)
+	mirroringConfig := s.Mirroring
 	approver := reviewing.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
@@ -581,8 +577,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Bodies: responsebodyConfig,
 		Cache:  readcacheConfig,
 	}
-	packages := s.Packages
-	publishingConfig := settings.PublishConfig(registry, packages, publishers)
+	publishingConfig := s.Publishing
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
 		Transactions: transactions,
@@ -632,7 +627,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	api, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	refusals := audit.NewRefusals(trail, throttle)
-	signinConfig := settings.SignInConfig(auth)
+	signinConfig := s.SignIn
 	deviceTokens := authrecords.NewDeviceTokens(db)
 	refreshTokens := authrecords.NewRefreshTokens(db)
 	lockouts := authrecords.NewLockouts(db)
@@ -748,7 +743,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	signIn := countSignIns(signinService, wiringPartMetrics)
-	credentialsConfig := settings.CredentialsConfig(auth)
+	credentialsConfig := s.Credentials
 	credentialsPorts := credentials.Ports{
 		Accounts:    accounts,
 		Sessions:    sessions,
@@ -781,7 +776,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	stepupConfig := settings.StepUpConfig(auth)
+	stepupConfig := s.StepUp
 	challenges := authrecords.NewChallenges(db)
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
@@ -792,7 +787,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Deferrals:    history,
 		Transaction:  transactions,
 		Tokens:       issuer,
-		Couriers:     couriers,
+		Couriers:     stepupCouriers,
 		Throttle:     throttle,
 		Cache:        cache,
 		Trail:        trail,
@@ -842,7 +837,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Keys:        issuer,
 	}
 	authapiAPI := authapi.New(useCases)
-	cookiesConfig := settings.CookiesConfig(auth)
+	cookiesConfig := s.Cookies
 	sessionCookies := authrecords.NewSessionCookies(db)
 	cookiesPorts := cookies.Ports{
 		Cookies:  sessionCookies,
@@ -940,7 +935,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
-	operatingLimits := newConsoleLimits(parts, reloadRules, decider)
+	limits := newConsoleLimits(parts, reloadRules, decider)
 	pluginStates := newPluginStates(host)
 	wiringReadiness := &readiness{}
 	dependencyStates := newDependencyStates(wiringReadiness)
@@ -955,7 +950,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrors:      mirroringOperator,
 		Webhooks:     notifyingOperator,
 		Trail:        trail,
-		Limits:       operatingLimits,
+		Limits:       limits,
 		Plugins:      pluginStates,
 		Dependencies: dependencyStates,
 	}
@@ -971,10 +966,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	settingsConsole := s.Console
 	methodsapiConfig := s.Methods
 	methods := methodrecords.NewMethods(db)
-	counter := newUsageCounter(wiringApiStore, clock, rateLimit)
+	counter := newUsageCounter(wiringApiStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
-	settingsRetention := s.Retention
-	retentionConfig := settings.RetentionConfig(settingsRetention, auth)
+	retentionConfig := s.Retention
 	retentionPorts := retention.Ports{
 		Audit:         auditLog,
 		Sessions:      sessions,
@@ -1022,7 +1016,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 		Database:   db,
 		Counters:   store,
-		Limits:     rateLimit,
+		Limits:     decideConfig,
 		Publish:    publishingConfig,
 		Plugins:    host,
 		Retention:  retentionRunner,
@@ -1082,11 +1076,11 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	prometheusConfig := s.Prometheus
 	requestbodyConfig := s.Bodies
 	budget := requestbody.NewBudget(requestbodyConfig)
-	rateLimit := s.RateLimit
-	decideConfig := settings.DecideConfig(rateLimit)
-	options := settings.RuleOptions(rateLimit)
+	decideConfig := s.Decide
+	options := s.Rules
 	rules := eventlog.NewRules(log)
 	reloadRules := reload.New(options, rules)
+	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
 	memcachedConfig := s.Memcached
@@ -1163,7 +1157,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
-	statisticsOptions := settings.StatisticsOptions(rateLimit)
+	statisticsOptions := s.Statistics
 	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
 	if err != nil {
@@ -1176,7 +1170,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	}
 	statsdConfig := s.Statsd
 	wiringSinkSettings := sinkSettings{
-		RateLimit:  rateLimit,
+		Options:    statisticsOptions,
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 	}
@@ -1323,9 +1317,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     recorder,
 	}
 	manageOperator := manage.New(managePorts)
-	publishers := s.Publishers
-	oidcConfig := s.IDTokens
-	delegatingConfig := settings.PoliciesConfig(publishers, oidcConfig)
+	delegatingConfig := s.Delegating
 	policies := registryrecords.NewPolicies(db)
 	makers := inprocess.NewMakers(accounts)
 	checkerPorts := delegating.CheckerPorts{
@@ -1441,8 +1433,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
-	registry := s.Registry
-	mirroringConfig := settings.MirrorsConfig(registry, publishers)
+	mirroringConfig := s.Mirroring
 	approver := reviewing.Approver{
 		Rules:  reviewRules,
 		Reader: servers,
@@ -1466,8 +1457,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
-	auth := s.Auth
-	issuer := auth.MFAIssuer
+	credentialsConfig := s.Credentials
+	issuer := credentialsConfig.Issuer
 	wiringOperator := &Operator{
 		People:        peopleService,
 		Devices:       operator,

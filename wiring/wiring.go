@@ -55,6 +55,6 @@ func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := ruleset.Compile(sources, settings.RuleOptions(s.RateLimit))
+	set, err := ruleset.Compile(sources, s.Rules)
 	return set, warnings, err
 }

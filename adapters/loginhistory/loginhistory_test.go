@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
 func newReplayer() *replay.Replayer {
-	return replay.New(replay.Config{Assess: signin.Defaults().Assess(), StepUp: replay.FirstDevice}, signals.None{}, signals.None{})
+	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice}, signals.None{}, signals.None{})
 }
 
 // lineWith returns a valid line with some fields added or replaced.

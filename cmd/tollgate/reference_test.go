@@ -19,8 +19,9 @@ var update = flag.Bool("update", false, "write docs/commands.md and docs/setting
 // TestReferences checks that the reference pages in docs match the program.
 func TestReferences(t *testing.T) {
 	for file, want := range map[string]string{
-		"../../docs/commands.md": commandReference(),
-		"../../docs/settings.md": settingReference(t),
+		"../../docs/commands.md":      commandReference(),
+		"../../docs/settings.md":      settingReference(t),
+		"../../docs/risk-policy.yaml": settings.RiskPolicy(),
 	} {
 		if *update {
 			if err := os.WriteFile(file, []byte(want), 0o600); err != nil {

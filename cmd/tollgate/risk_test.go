@@ -50,7 +50,7 @@ func TestRiskReplay(t *testing.T) {
 	}
 }
 
-// TestSuggestedBounds checks the output for programs: the bounds by their settings, and the share of
+// TestSuggestedBounds checks the output for programs: the bounds by their keys, and the share of
 // each label that they challenge.
 func TestSuggestedBounds(t *testing.T) {
 	var in strings.Builder
@@ -64,7 +64,7 @@ func TestSuggestedBounds(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("%+v: %v", r, err)
 	}
-	want.Bounds = map[string]int{"RISK_FULL_TRUST_MAX": 30, "RISK_LIMITED_TRUST_MAX": 30, "RISK_UNVERIFIED_MAX": 30}
+	want.Bounds = map[string]int{"trustLevels.FULL_TRUST": 30, "trustLevels.LIMITED_TRUST": 30, "trustLevels.UNVERIFIED": 30}
 	want.Legitimate, want.Attacks = operator.OutcomeJSON{Label: "legit", SignIns: 10}, []operator.OutcomeJSON{{Label: "thief", SignIns: 1, Challenged: 1, Unverified: 1, HighRisk: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

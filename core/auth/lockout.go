@@ -16,18 +16,17 @@ type LockoutPolicy struct {
 	Duration  time.Duration
 }
 
-// Validate returns an error that begins with the first setting that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (p LockoutPolicy) Validate() error {
 	switch {
 	case p.Window < time.Second:
-		return fmt.Errorf("LOCKOUT_WINDOW: %v is less than a second", p.Window)
+		return fmt.Errorf("Window: %v is less than a second", p.Window)
 	case p.Duration < time.Second:
-		return fmt.Errorf("LOCKOUT_DURATION: %v is less than a second", p.Duration)
+		return fmt.Errorf("Duration: %v is less than a second", p.Duration)
 	case p.Threshold < 1:
-		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is less than 1", p.Threshold)
+		return fmt.Errorf("Threshold: %d is less than 1", p.Threshold)
 	case p.Threshold > MaxLockoutThreshold:
-		return fmt.Errorf("LOCKOUT_THRESHOLD: %d is more than %d", p.Threshold, MaxLockoutThreshold)
+		return fmt.Errorf("Threshold: %d is more than %d", p.Threshold, MaxLockoutThreshold)
 	}
 	return nil
 }

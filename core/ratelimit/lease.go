@@ -20,7 +20,7 @@ type LeaseMode uint8
 
 // The modes.
 const (
-	LeaseDefault LeaseMode = iota // as COUNTER_LEASES says
+	LeaseDefault LeaseMode = iota // as the service is configured
 	LeaseAuto
 	LeaseOff
 )

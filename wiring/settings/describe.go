@@ -46,6 +46,9 @@ func variables() []Variable {
 			addVariables(f, byName)
 		}
 	}
+	for _, b := range new(Settings).bindings() {
+		byName[b.Name] = b.Variable
+	}
 	list := slices.Collect(maps.Values(byName))
 	slices.SortFunc(list, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	return list

@@ -1,9 +1,9 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,21 +114,31 @@ func (e *environment) readSecretFile(name string) error {
 	return nil
 }
 
-// parse fills target from the environment. Its error has a sentence for each variable that cannot
+// parse fills settings from the environment. Its error has a sentence for each variable that cannot
 // be parsed, which begins with the name of the variable.
-func (e environment) parse(target any, vars []Variable) error {
+func (e environment) parse(target *Settings, vars []Variable) error {
+	wrong := parseBindings(target.bindings(), e.values)
 	err := env.ParseWithOptions(target, env.Options{Environment: e.values})
-	if err == nil {
-		return nil
+	if err != nil {
+		wrong = append(wrong, e.malformed(vars)...)
 	}
-	var wrong []string
+	switch {
+	case len(wrong) > 0:
+		return errors.New(strings.Join(wrong, "; "))
+	case err != nil:
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
+}
+
+// malformed returns a sentence for each variable of an adapter that cannot be parsed.
+func (e environment) malformed(vars []Variable) (wrong []string) {
 	for _, v := range vars {
 		value, set := e.values[v.Name]
 		if !set {
 			continue
 		}
-		probe := reflect.New(reflect.TypeOf(target).Elem()).Interface()
-		if env.ParseWithOptions(probe, env.Options{Environment: map[string]string{v.Name: value}}) != nil {
+		if env.ParseWithOptions(new(Settings), env.Options{Environment: map[string]string{v.Name: value}}) != nil {
 			shown := value
 			if v.Secret {
 				shown = masked
@@ -136,8 +146,5 @@ func (e environment) parse(target any, vars []Variable) error {
 			wrong = append(wrong, fmt.Sprintf("%s: %q is not %s", v.Name, shown, v.Form))
 		}
 	}
-	if len(wrong) == 0 {
-		return fmt.Errorf("settings: %w", err)
-	}
-	return fmt.Errorf("%s", strings.Join(wrong, "; "))
+	return wrong
 }

@@ -3,6 +3,10 @@ package settings
 import (
 	"fmt"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
 // Limits holds the limits of the API itself (contract A-52).
@@ -25,6 +29,32 @@ func (l Limits) Validate() error {
 		return fmt.Errorf("STEP_UP_WINDOW: %v is not one or more whole seconds", l.StepUpWindow)
 	}
 	return nil
+}
+
+// PublisherLimits holds the limits of proofs of publishers.
+type PublisherLimits struct {
+	Proofs uint64 `env:"PUBLISHER_PROOF_LIMIT" envDefault:"60" desc:"proofs per minute and address; 0 = no limit"`
+	Domain uint64 `env:"PUBLISHER_DOMAIN_LIMIT" envDefault:"20" desc:"proofs per minute and domain; 0 = no limit"`
+}
+
+// ThrottleConfig returns the limits of the API.
+func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
+	l := s.Limits
+	return inprocess.ThrottleConfig{
+		Prefix: s.Decide.Prefix,
+		Limits: map[throttle.Scope]inprocess.Limit{
+			throttle.AuthAddress:     {Requests: l.Auth, Window: l.Window},
+			throttle.APIAddress:      {Requests: l.API, Window: l.Window},
+			throttle.RegistryAddress: {Requests: l.Registry, Window: l.Window},
+			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
+			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
+			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
+			throttle.RefusalUser:     {Requests: audit.MaxRefusals, Window: audit.RefusalWindow},
+
+			throttle.PublisherAddress: {Requests: s.PublisherLimits.Proofs, Window: time.Minute},
+			throttle.PublisherDomain:  {Requests: s.PublisherLimits.Domain, Window: time.Minute},
+		},
+	}
 }
 
 // requestsPerLargeBody is how many requests of the usual size cost the service as much as one with a

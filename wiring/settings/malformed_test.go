@@ -13,10 +13,8 @@ import (
 // service accepts, standard variables that may be set for other programs, and names of files, which
 // are opened later.
 var accepted = map[string][]string{
-	"EXPIRATION_JITTER_MAX_SECONDS":    {"-1"},         // 0 is used, with a warning
-	"XDS_CLIENT_BACKOFF_RANDOM_FACTOR": {"Inf", "1.5"}, // 1 is used, with a warning
-	"RISK_TRAVEL_MAX_KMH":              {"1.5"},
-	"RISK_TRAVEL_MIN_KM":               {"1.5"},
+	"EXPIRATION_JITTER_MAX_SECONDS":    {"-1"},                    // 0 is used, with a warning
+	"XDS_CLIENT_BACKOFF_RANDOM_FACTOR": {"Inf", "1.5"},            // 1 is used, with a warning
 	"OTEL_PROPAGATORS":                 {",", "a,,b", "@ !", " "}, // checked with TRACING_ENABLED
 	"IP_REPUTATION_LISTS":              {"@ !"},
 }

@@ -13,13 +13,11 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
 // Packages holds the settings of package checks (contract R-56).
 type Packages struct {
-	Checks     string `env:"PACKAGE_CHECKS" envDefault:"enforce" desc:"whether a package must claim its server: enforce, warn (publish, with a warning in the audit log) or off"`
 	Registries string `env:"PACKAGE_REGISTRIES" desc:"JSON or YAML file of private package registries: for each registryType, a list of baseUrl with username and password, or token; for oci also tokenHosts"`
 }
 
@@ -28,21 +26,6 @@ const maxRegistriesFile = 1 << 20
 
 // packagePlugin is the prefix of the names of ownership plugins. The registryType follows it.
 const packagePlugin = "pkg-"
-
-// Validate returns an error if PACKAGE_CHECKS is wrong. The file of PACKAGE_REGISTRIES is validated
-// when it is read.
-func (p Packages) Validate() error {
-	if _, err := publishing.ParseChecks(p.Checks); err != nil {
-		return fmt.Errorf("PACKAGE_CHECKS: %q is not enforce, warn or off", p.Checks)
-	}
-	return nil
-}
-
-// Level returns how a document is treated whose packages do not claim its server.
-func (p Packages) Level() publishing.Checks {
-	level, _ := publishing.ParseChecks(p.Checks) // Validate accepts no other
-	return level
-}
 
 // privateRegistry is a package registry of the file.
 type privateRegistry struct {
@@ -61,7 +44,11 @@ func (p Packages) environment() (map[string][]string, error) {
 	if p.Registries == "" {
 		return nil, nil
 	}
-	byType, err := readRegistries(p.Registries)
+	content, err := readFile(p.Registries, maxRegistriesFile)
+	if err != nil {
+		return nil, fmt.Errorf("PACKAGE_REGISTRIES: %s: %w", p.Registries, err)
+	}
+	byType, err := parseRegistries(content)
 	if err != nil {
 		return nil, fmt.Errorf("PACKAGE_REGISTRIES: %s: %w", p.Registries, err)
 	}
@@ -76,20 +63,20 @@ func (p Packages) environment() (map[string][]string, error) {
 	return environ, nil
 }
 
-// readRegistries reads the file of PACKAGE_REGISTRIES. It returns the registries by their type.
-func readRegistries(path string) (map[string][]privateRegistry, error) {
+// readFile returns the content of a file. Its errors do not have the path, which the caller adds.
+func readFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, newReadError(err)
 	}
-	if info.Size() > maxRegistriesFile {
-		return nil, fmt.Errorf("is larger than %d bytes", maxRegistriesFile)
+	if info.Size() > most {
+		return nil, fmt.Errorf("is larger than %d bytes", most)
 	}
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(path) // #nosec G304 -- the operator names the file
 	if err != nil {
 		return nil, newReadError(err)
 	}
-	return parseRegistries(content)
+	return content, nil
 }
 
 // newReadError returns the error of a file that cannot be read, without the path, which the caller

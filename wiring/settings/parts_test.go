@@ -40,7 +40,7 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 				t.Errorf("%s with %s: %v", name, variable, err)
 				continue
 			}
-			if !s.RateLimit.MergeDomains || len(s.Warnings) != 0 {
+			if !s.Rules.MergeDomains || len(s.Warnings) != 0 {
 				t.Errorf("%s with %s: %+v, warnings %q", name, variable, s.RateLimit, s.Warnings)
 			}
 			if name == "tollgate ratelimit" && (s.Valkey.URL != "store:6379" || s.RateLimitAPI.HTTP.Port != 9999 || s.RateLimitAPI.GRPC.Port != 9998) {

@@ -30,7 +30,7 @@ func TestValuesOfEnvoyService(t *testing.T) {
 		{"REDIS_SOCKET_TYPE=tcp4", func(s settings.Settings) any { return s.Valkey.SocketType }, "tcp"},
 		{"MEMCACHE_MAX_IDLE_CONNS=100", func(s settings.Settings) any { return s.Memcached.MaxIdleConns }, "64"},
 		{"MEMCACHE_MAX_IDLE_CONNS=0", func(s settings.Settings) any { return s.Memcached.MaxIdleConns }, "2"},
-		{"EXPIRATION_JITTER_MAX_SECONDS=-1", func(s settings.Settings) any { return s.RateLimit.JitterSeconds }, "0"},
+		{"EXPIRATION_JITTER_MAX_SECONDS=-1", func(s settings.Settings) any { return int(s.Decide.JitterMax.Seconds()) }, "0"},
 		{"STATS_FLUSH_INTERVAL=1h", func(s settings.Settings) any { return s.Statsd.FlushInterval }, "30m0s"},
 		{"STATS_FLUSH_INTERVAL=1ms", func(s settings.Settings) any { return s.Statsd.FlushInterval }, "10ms"},
 		{"XDS_CLIENT_BACKOFF_RANDOM_FACTOR=2", func(s settings.Settings) any { return s.RuleServer.Backoff.RandomFactor }, "1"},
@@ -41,8 +41,8 @@ func TestValuesOfEnvoyService(t *testing.T) {
 		{"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL=0s", func(s settings.Settings) any { return s.RuleServer.RetryInterval }, "10ms"},
 		{"CONFIG_GRPC_XDS_NODE_METADATA=abc", func(s settings.Settings) any { return s.RuleServer.Node.Metadata }, ""},
 		{"CONFIG_GRPC_XDS_NODE_METADATA=abc,a=b", func(s settings.Settings) any { return s.RuleServer.Node.Metadata }, "a=b"},
-		{"NEAR_LIMIT_RATIO=1.5", func(s settings.Settings) any { return s.RateLimit.NearLimitRatio }, "1"},
-		{"NEAR_LIMIT_RATIO=-1", func(s settings.Settings) any { return s.RateLimit.NearLimitRatio }, "0"},
+		{"NEAR_LIMIT_RATIO=1.5", func(s settings.Settings) any { return s.Decide.NearLimitRatio }, "1"},
+		{"NEAR_LIMIT_RATIO=-1", func(s settings.Settings) any { return s.Decide.NearLimitRatio }, "0"},
 		{"LOCAL_CACHE_SIZE_IN_BYTES=-1", func(s settings.Settings) any { return s.Memory.OverLimitBytes }, "0"},
 		{"REDIS_TIMEOUT=-1s", func(s settings.Settings) any { return s.Valkey.Timeout }, "1ms"},
 		{"REDIS_PERSECOND_TIMEOUT=-1s", func(s settings.Settings) any { return s.PerSecond.Timeout }, "1ms"},
@@ -55,8 +55,8 @@ func TestValuesOfEnvoyService(t *testing.T) {
 		{"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=-1", func(s settings.Settings) any { return s.RuleServer.MaxMessage }, "0"},
 		{"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL=-3s", func(s settings.Settings) any { return s.RuleServer.RetryInterval }, "10ms"},
 		{"EXTRA_TAGS=a:b,c:d,a:e", func(s settings.Settings) any { return s.Statsd.ExtraTags }, "[c:d a:e]"},
-		{"CACHE_KEY_PREFIX=my prefix", func(s settings.Settings) any { return s.RateLimit.Prefix }, "my_prefix_47904a0a6292a8f1_"},
-		{"CACHE_KEY_PREFIX=" + long, func(s settings.Settings) any { return len(s.RateLimit.Prefix) }, "68"},
+		{"CACHE_KEY_PREFIX=my prefix", func(s settings.Settings) any { return s.Decide.Prefix }, "my_prefix_47904a0a6292a8f1_"},
+		{"CACHE_KEY_PREFIX=" + long, func(s settings.Settings) any { return len(s.Decide.Prefix) }, "68"},
 	} {
 		name, given, _ := strings.Cut(test.variable, "=")
 		environ := []string{"REDIS_URL=store:6379", "CONFIG_TYPE=GRPC_XDS_SOTW", "TRACING_ENABLED=true", test.variable}

@@ -14,9 +14,9 @@ func TestDefaultSettingsOfPublishers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := s.Publishers
-	if p.Mode() != publisher.ByPolicies || p.ProofLimit != 60 || p.DomainLimit != 20 || p.Recheck != 24*time.Hour || p.UnprovenAfter != 7*24*time.Hour ||
-		len(p.Reserved) != 0 || len(s.IDTokens.Issuers) != 0 || s.IDTokens.PublicURL != "" ||
+	p := s.Delegating
+	if p.Mode != publisher.ByPolicies || s.PublisherLimits.Proofs != 60 || s.PublisherLimits.Domain != 20 || s.Recheck.Interval != 24*time.Hour || p.UnprovenAfter != 7*24*time.Hour ||
+		len(p.Rules.Reserved) != 0 || len(s.IDTokens.Issuers) != 0 || s.IDTokens.PublicURL != "" ||
 		s.IDTokens.GitHubIssuer != "https://token.actions.githubusercontent.com" || s.DomainKeys.Resolver != "" || len(s.Warnings) != 0 {
 		t.Errorf("the settings are %+v %+v %+v, warnings %q", p, s.IDTokens, s.DomainKeys, s.Warnings)
 	}
@@ -34,20 +34,20 @@ func TestSettingsOfPublishers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := settings.PoliciesConfig(s.Publishers, s.IDTokens)
+	c := s.Delegating
 	if c.Mode != publisher.Open || c.UnprovenAfter != 0 || len(c.Rules.Issuers) != 2 || len(c.Rules.Reserved) != 2 ||
 		c.Rules.GitHubIssuer != "https://git.example.com/_services/token" {
 		t.Errorf("policies have %+v", c)
 	}
-	if c := settings.RecheckConfig(s.Publishers); c.Mode != publisher.Open || c.Interval != time.Second || c.UnprovenAfter != 0 {
+	if c := s.Recheck; c.Mode != publisher.Open || c.Interval != time.Second || c.UnprovenAfter != 0 {
 		t.Errorf("the search for keys has %+v", c)
 	}
-	if c := settings.PublishConfig(s.Registry, s.Packages, s.Publishers); len(c.Reserved) != 2 {
+	if c := s.Publishing; len(c.Reserved) != 2 {
 		t.Errorf("publishing has %+v", c)
 	}
-	if s.Publishers.ProofLimit != 0 || s.Publishers.DomainLimit != 7 || len(s.DomainKeys.Networks) != 2 || s.DomainKeys.CAFile != "/etc/ca.pem" ||
+	if s.PublisherLimits.Proofs != 0 || s.PublisherLimits.Domain != 7 || len(s.DomainKeys.Networks) != 2 || s.DomainKeys.CAFile != "/etc/ca.pem" ||
 		s.IDTokens.CAFile != "/etc/ca2.pem" || len(s.Warnings) != 0 {
-		t.Errorf("the settings are %+v %+v %+v, warnings %q", s.Publishers, s.DomainKeys, s.IDTokens, s.Warnings)
+		t.Errorf("the settings are %+v %+v %+v, warnings %q", s.PublisherLimits, s.DomainKeys, s.IDTokens, s.Warnings)
 	}
 }
 

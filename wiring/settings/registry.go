@@ -2,43 +2,89 @@ package settings
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
 
-// Registry holds the settings of the registry.
-type Registry struct {
-	Writes     string `env:"REGISTRY_WRITES" envDefault:"on" desc:"on, or off: publish, PUT and DELETE return 501"`
-	Review     string `env:"REGISTRY_REVIEW" envDefault:"off" desc:"on: what is published is listed after a reviewer or a rule has approved it; or off"`
-	PendingMax int    `env:"REVIEW_PENDING_MAX" envDefault:"50" desc:"documents of one publisher that may wait for review at the same time"`
-	WriteTrust string `env:"REGISTRY_WRITE_TRUST" envDefault:"FULL_TRUST" desc:"minimum trust level for every write"`
+// firstRetry is the time from the first attempt to deliver an event to the second.
+const firstRetry = 5 * time.Second
+
+// registryBindings returns the settings of publications, reviews, policies of publishers (contract
+// P-10 to P-21) and webhooks.
+func (s *Settings) registryBindings() []binding {
+	publish, policies, recheck := &s.Publishing, &s.Delegating, &s.Recheck
+	return []binding{
+		s.bind(&publish.WritesOff, "REGISTRY_WRITES", "on",
+			"on, or off: publish, PUT and DELETE return 501").as("text", oneOf(&publish.WritesOff, "off", "on")),
+		s.bind(&publish.Review, "REGISTRY_REVIEW", "off",
+			"on: what is published is listed after a reviewer or a rule has approved it; or off").
+			as("text", oneOf(&publish.Review, "on", "off")),
+		s.bind(&publish.PendingMax, "REVIEW_PENDING_MAX", "50",
+			"documents of one publisher that may wait for review at the same time"),
+		s.bind(&publish.Checks, "PACKAGE_CHECKS", "enforce",
+			"whether a package must claim its server: enforce, warn (publish, with a warning in the audit log) "+
+				"or off").as("text", word(&publish.Checks, publishing.ParseChecks, "enforce, warn or off")),
+		s.bind(&s.WriteTrust, "REGISTRY_WRITE_TRUST", "FULL_TRUST",
+			"minimum trust level for every write").
+			as("text", word(&s.WriteTrust, auth.ParseTrustLevel, "FULL_TRUST, LIMITED_TRUST, UNVERIFIED or HIGH_RISK")),
+		s.bind(&policies.Mode, "PUBLISHER_PROOFS", "policies",
+			"what a proof of a domain or of a CI job may publish: policies (what policies allow), open (also the "+
+				"names that it proves), or off (no proofs)").
+			as("text", word(&policies.Mode, publisher.ParseMode, "policies, open or off")),
+		s.bind(&recheck.Interval, "PUBLISHER_RECHECK", "24h",
+			"time between two searches for the key of a policy by domain"),
+		s.bind(&recheck.UnprovenAfter, "PUBLISHER_UNPROVEN_AFTER", "168h",
+			"how long the key of a policy may be gone from its domain before the policy gives nothing"),
+		s.bind(&policies.Rules.Reserved, "RESERVED_NAMESPACES", "",
+			"names of servers that nobody may publish: patterns as in grants, comma separated").
+			as("a comma-separated list", patterns(&policies.Rules.Reserved)),
+		s.bind(&s.Deliveries.For, "WEBHOOK_RETRY_FOR", "24h",
+			"how long an event that a webhook does not accept is sent again before it counts as dead; 1s to 720h"),
+	}
 }
 
-// Validate returns an error that begins with the name of the first setting that is wrong.
-func (r Registry) Validate() error {
-	if r.Writes != "on" && r.Writes != "off" {
-		return fmt.Errorf("REGISTRY_WRITES: %q is neither on nor off", r.Writes)
-	}
-	if r.Review != "on" && r.Review != "off" {
-		return fmt.Errorf("REGISTRY_REVIEW: %q is neither on nor off", r.Review)
-	}
-	if r.PendingMax < 1 {
-		return fmt.Errorf("REVIEW_PENDING_MAX: %d is less than one", r.PendingMax)
-	}
-	if _, err := auth.ParseTrustLevel(r.WriteTrust); err != nil {
-		return fmt.Errorf("REGISTRY_WRITE_TRUST: %q is not FULL_TRUST, LIMITED_TRUST, UNVERIFIED or HIGH_RISK", r.WriteTrust)
-	}
-	return nil
+// completeRegistry sets what use cases of the registry take from settings of others.
+func (s *Settings) completeRegistry() {
+	rules := &s.Delegating.Rules
+	rules.Issuers, rules.GitHubIssuer = s.IDTokens.Issuers, s.IDTokens.GitHubIssuer
+	s.Publishing.Reserved, s.Mirroring.Reserved = rules.Reserved, rules.Reserved
+	s.Mirroring.Review = s.Publishing.Review
+	s.Recheck.Mode, s.Delegating.UnprovenAfter = s.Delegating.Mode, s.Recheck.UnprovenAfter
+	s.Deliveries.First = firstRetry
 }
 
-// WritesOn reports whether the registry accepts publications.
-func (r Registry) WritesOn() bool { return r.Writes == "on" }
+// patterns returns a function that sets a field to the patterns of a list.
+func patterns(field *[]registry.Pattern) func(string) error {
+	return func(text string) error {
+		var names []string
+		if err := parseField(&names, text, "a comma-separated list"); err != nil {
+			return err
+		}
+		list := make([]registry.Pattern, len(names))
+		for i, name := range names {
+			var err error
+			if list[i], err = registry.ParsePattern(name); err != nil {
+				return err
+			}
+		}
+		*field = list
+		return nil
+	}
+}
 
-// ReviewOn reports whether publications wait for review.
-func (r Registry) ReviewOn() bool { return r.Review == "on" }
-
-// Level returns the trust level that every write requires.
-func (r Registry) Level() auth.TrustLevel {
-	level, _ := auth.ParseTrustLevel(r.WriteTrust) // Validate accepts no other
-	return level
+// warnOfIssuers warns of issuers that are configured and not used, and of an issuer whose jobs have
+// two methods: only a policy of the method github-oidc is bound to IDs (contract P-12).
+func (s *Settings) warnOfIssuers() {
+	if len(s.IDTokens.Issuers) > 0 && s.IDTokens.PublicURL == "" {
+		s.Warnings = append(s.Warnings, "OIDC_ISSUERS is set and PUBLIC_URL is not: there are no proofs by ID token")
+	}
+	if slices.Contains(s.IDTokens.Issuers, s.IDTokens.GitHubIssuer) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("OIDC_ISSUERS contains %s, the issuer of GITHUB_OIDC_ISSUER: a policy of the method oidc "+
+			"is not bound to the IDs of repository and owner; use the method github-oidc", s.IDTokens.GitHubIssuer))
+	}
 }

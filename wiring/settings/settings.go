@@ -36,6 +36,19 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/cookies"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
@@ -43,47 +56,60 @@ import (
 // reference that lists a group. The tag readBy of a group or a field names the parts that read it:
 // registry, auth, methods, ratelimit, console, or api for any but ratelimit. The variables are read
 // only if one of these parts runs. Without the tag they are always read. The tag readWith of a field
-// names a variable; the field is also read if that one is read, and true.
+// names a variable; the field is also read if that one is read, and true. The fields of groups with
+// the tag env "-" are set by the bindings.
 type Settings struct {
-	Service      Service                   `part:"Service"`
-	REST         rest.Config               `part:"API" readBy:"api"`
-	Answers      responsebody.Config       `part:"API" readBy:"api"`
-	Bodies       requestbody.Config        `part:"API"`
-	Methods      methodsapi.Config         `part:"Methods listing" readBy:"methods"`
-	Registry     Registry                  `part:"Registry" readBy:"registry"`
-	Servers      registryrecords.Config    `part:"Registry" readBy:"registry"`
-	ReadCache    readcache.Config          `part:"Registry" readBy:"registry"`
-	Packages     Packages                  `part:"Registry" readBy:"registry"`
-	Publishers   Publishers                `part:"Publishers" readBy:"registry"`
-	DomainKeys   keysources.Config         `part:"Publishers" readBy:"registry"`
-	IDTokens     oidc.Config               `part:"Publishers" readBy:"registry"`
-	Webhooks     Webhooks                  `part:"Webhooks" readBy:"registry"`
-	Console      Console                   `part:"Console" readBy:"console"`
-	Auth         Auth                      `part:"Authentication" readBy:"auth"`
-	Retention    Retention                 `part:"Retention" readBy:"api"`
-	Places       maxmind.Config            `part:"Signals of risk" readBy:"auth"`
-	IPLists      iplists.Config            `part:"Signals of risk" readBy:"auth"`
-	Limits       Limits                    `part:"Limits of the API" readBy:"api"`
-	Passwords    argon.Config              `part:"Authentication" readBy:"api"`
-	Tokens       jwt.Config                `part:"Authentication" readBy:"api"`
-	Plugins      pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
-	Email        couriersettings.Email     `part:"Delivery of codes" readBy:"auth"`
-	SMS          couriersettings.SMS       `part:"Delivery of codes" readBy:"auth"`
-	Postgres     postgres.Config           `part:"Database" readBy:"api"`
-	SQLite       sqlite.Config             `part:"Database" readBy:"api"`
-	Valkey       valkey.Config             `part:"Valkey"`
-	PerSecond    valkey.PerSecondConfig    `part:"Valkey"`
-	Memcached    memcached.Config          `part:"memcached"`
-	Memory       memory.Config             `part:"Memory"`
-	RateLimit    RateLimit                 `part:"Rate limits"`
-	RuleFiles    runtimedir.Config         `part:"Rate limit rules in files" readBy:"ratelimit"`
-	RuleServer   xds.Config                `part:"Rate limit rules from a management server" readBy:"ratelimit"`
-	RateLimitAPI ratelimitapi.Config       `part:"Rate limits" readBy:"ratelimit"`
-	Record       traffic.Config            `part:"Rate limits" readBy:"ratelimit"`
-	Debug        debugapi.Config           `part:"Debug listener"`
-	Prometheus   debugapi.PrometheusConfig `part:"Statistics"`
-	Statsd       statsd.Config             `part:"Statistics" readBy:"ratelimit"`
-	Tracing      otlp.Config               `part:"Tracing"`
+	Service         Service                   `part:"Service"`
+	REST            rest.Config               `part:"API" readBy:"api"`
+	Answers         responsebody.Config       `part:"API" readBy:"api"`
+	Bodies          requestbody.Config        `part:"API"`
+	Methods         methodsapi.Config         `part:"Methods listing" readBy:"methods"`
+	Publishing      publishing.Config         `part:"Registry" readBy:"registry" env:"-"`
+	Mirroring       mirroring.Config          `env:"-"`
+	WriteTrust      auth.TrustLevel           `part:"Registry" readBy:"registry" env:"-"`
+	Servers         registryrecords.Config    `part:"Registry" readBy:"registry"`
+	ReadCache       readcache.Config          `part:"Registry" readBy:"registry"`
+	Packages        Packages                  `part:"Registry" readBy:"registry"`
+	Delegating      delegating.Config         `part:"Publishers" readBy:"registry" env:"-"`
+	Recheck         delegating.RecheckConfig  `part:"Publishers" readBy:"registry" env:"-"`
+	PublisherLimits PublisherLimits           `part:"Publishers" readBy:"registry"`
+	DomainKeys      keysources.Config         `part:"Publishers" readBy:"registry"`
+	IDTokens        oidc.Config               `part:"Publishers" readBy:"registry"`
+	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
+	Console         Console                   `part:"Console" readBy:"console"`
+	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
+	Risk            Risk                      `part:"Authentication" readBy:"auth"`
+	StepUp          stepup.Config             `part:"Authentication" readBy:"auth" env:"-"`
+	Credentials     credentials.Config        `part:"Authentication" readBy:"auth" env:"-"`
+	Cookies         cookies.Config            `env:"-"`
+	Couriers        Couriers                  `part:"Authentication" readBy:"auth"`
+	Retention       retention.Config          `part:"Retention" readBy:"api" env:"-"`
+	Places          maxmind.Config            `part:"Signals of risk" readBy:"auth"`
+	IPLists         iplists.Config            `part:"Signals of risk" readBy:"auth"`
+	Limits          Limits                    `part:"Limits of the API" readBy:"api"`
+	Passwords       argon.Config              `part:"Authentication" readBy:"api"`
+	Tokens          jwt.Config                `part:"Authentication" readBy:"api"`
+	Plugins         pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
+	Email           couriersettings.Email     `part:"Delivery of codes" readBy:"auth"`
+	SMS             couriersettings.SMS       `part:"Delivery of codes" readBy:"auth"`
+	Postgres        postgres.Config           `part:"Database" readBy:"api"`
+	SQLite          sqlite.Config             `part:"Database" readBy:"api"`
+	Valkey          valkey.Config             `part:"Valkey"`
+	PerSecond       valkey.PerSecondConfig    `part:"Valkey"`
+	Memcached       memcached.Config          `part:"memcached"`
+	Memory          memory.Config             `part:"Memory"`
+	RateLimit       RateLimit                 `part:"Rate limits"`
+	Decide          decide.Config             `part:"Rate limits" env:"-"`
+	Rules           ruleset.Options           `part:"Rate limits" env:"-"`
+	Statistics      statistics.Options        `part:"Rate limits" env:"-"`
+	RuleFiles       runtimedir.Config         `part:"Rate limit rules in files" readBy:"ratelimit"`
+	RuleServer      xds.Config                `part:"Rate limit rules from a management server" readBy:"ratelimit"`
+	RateLimitAPI    ratelimitapi.Config       `part:"Rate limits" readBy:"ratelimit"`
+	Record          traffic.Config            `part:"Rate limits" readBy:"ratelimit"`
+	Debug           debugapi.Config           `part:"Debug listener"`
+	Prometheus      debugapi.PrometheusConfig `part:"Statistics"`
+	Statsd          statsd.Config             `part:"Statistics" readBy:"ratelimit"`
+	Tracing         otlp.Config               `part:"Tracing"`
 
 	// Warnings are sentences about settings that are valid, but look wrong.
 	Warnings []string `env:"-"`
@@ -105,7 +131,7 @@ func ReadParts(environ, parts []string) (Settings, error) {
 // HTTP listener (contract O-2).
 func ReadRatelimit(environ []string) (Settings, error) {
 	s, err := readVariables(environ, readsOf([]string{ratelimitPart}), true)
-	s.RateLimit.Alone = true
+	s.Statistics.PeerNames = true
 	return s, err
 }
 
@@ -135,6 +161,11 @@ func readVariables(environ []string, reads func(Variable) bool, alone bool) (Set
 		return Settings{}, err
 	}
 	e.fitPeerValues()
+	if reads(Variable{readBy: []string{authPart}}) {
+		if err := e.refuseOldPolicy(); err != nil {
+			return Settings{}, err
+		}
+	}
 	return e.parseSettings(vars)
 }
 
@@ -150,6 +181,9 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 	if err := e.parse(&s, vars); err != nil {
 		return Settings{}, err
 	}
+	if err := s.readRiskPolicy(); err != nil {
+		return Settings{}, err
+	}
 	s.Warnings = e.warnings
 	s.Statsd.ReadMogrifiers(func(variable string) string { return e.values[variable] })
 	if err := s.complete(); err != nil {
@@ -162,6 +196,12 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 		return s, errors.New(err.Error()) // of a fault, only the message would be printed, without the variable
 	}
 	return s, nil
+}
+
+// bindings returns the settings of use cases. The settings of adapters are the fields of their own
+// Configs, with tags.
+func (s *Settings) bindings() []binding {
+	return slices.Concat(s.authBindings(), s.registryBindings(), s.rateLimitBindings(), s.consoleBindings())
 }
 
 // Describe returns all variables with the values that the service uses, ordered by name. Secrets
@@ -210,7 +250,10 @@ func (s *Settings) complete() error {
 	s.warnOfUnusedStores()
 	s.warnOfUnusedTLS()
 	s.warnOfIssuers()
-	s.Tokens.DataDir, s.Tokens.TokenLife = s.SQLite.Dir, s.Auth.AccessTokenTTL
+	s.Tokens.DataDir = s.SQLite.Dir
+	s.completeAuth()
+	s.completeRegistry()
+	s.completeRateLimit()
 	var err error
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err
@@ -235,13 +278,18 @@ func (s *Settings) validate() error {
 	if err := errors.Join(s.validateStores(), s.validateCouriers()); err != nil {
 		return err
 	}
-	v := reflect.ValueOf(*s)
+	v := reflect.ValueOf(s).Elem()
 	for i := range v.NumField() {
 		group, ok := v.Field(i).Interface().(interface{ Validate() error })
 		if !ok {
 			continue
 		}
-		if err := group.Validate(); err != nil {
+		err := group.Validate()
+		switch {
+		case err == nil:
+		case v.Type().Field(i).Tag.Get("env") == "-":
+			return s.named(v.Field(i), err)
+		default:
 			return err
 		}
 	}

@@ -20,9 +20,9 @@ func TestDefaultSettings(t *testing.T) {
 		s.RateLimitAPI.HTTP.Port != 8080 || s.Debug.Port != 6070 {
 		t.Errorf("listeners are %+v %+v %+v", s.REST, s.RateLimitAPI, s.Debug)
 	}
-	if s.Auth.AccessTokenTTL != 15*time.Minute || s.Auth.LockoutThreshold != 5 || s.Limits.Auth != 100 ||
+	if s.SignIn.AccessTokenTTL != 15*time.Minute || s.SignIn.Lockout.Threshold != 5 || s.Limits.Auth != 100 ||
 		s.Limits.API != 1000 || s.Limits.Registry != 10000 || s.Limits.Window != 15*time.Minute {
-		t.Errorf("limits are %+v %+v", s.Auth, s.Limits)
+		t.Errorf("limits are %+v %+v", s.SignIn, s.Limits)
 	}
 	if !strings.HasSuffix(s.Plugins.Dir, "plugins") {
 		t.Errorf("the plugin folder is %q", s.Plugins.Dir)
@@ -51,7 +51,7 @@ func TestWrongValues(t *testing.T) {
 		"CLIENT_IPV6_PREFIX=0", "CLIENT_IPV6_PREFIX=129", "CLIENT_IPV6_PREFIX=-1", "CLIENT_IPV6_PREFIX=/64",
 		"ENVIRONMENT=staging", "LOG_LEVEL=loud", "LOG_FORMAT=xml", "KVSTORE_PIPELINE_WINDOW=600ms", "REGISTRY_WRITES=maybe", "REGISTRY_WRITE_TRUST=SOME",
 		"DEVICE_BINDING=maybe", "NOTICES=maybe", "MFA_POLICY=never", "MFA_PENDING_TTL=10ms", "MFA_ISSUER=a:b", "OTP_ATTEMPTS=0", "LOCKOUT_THRESHOLD=0", "LOCKOUT_THRESHOLD=101", "RATE_LIMIT_WINDOW=500ms", "STEP_UP_WINDOW=1500ms",
-		"RISK_DEVICE_UNKNOWN=101", "RISK_LIMITED_TRUST_MAX=10", "HIGH_RISK_COUNTRIES=de", "HIGH_RISK_COUNTRIES=12", "KVSTORE_FAILURE_MODE=maybe",
+		"RISK_DEVICE_UNKNOWN=30", "RISK_POLICY=/none", "HIGH_RISK_COUNTRIES=de", "HIGH_RISK_COUNTRIES=12", "KVSTORE_FAILURE_MODE=maybe",
 		"OPENDATA_BASE_URL=ftp://x", "SECRET_KEY=tiny", "DATABASE_URL=mysql://x", "KVSTORE_TYPE=ring", "BACKEND_TYPE=memory",
 		"BACKEND_TYPE=Memstore", "MEMSTORE_HOST_PORT=localhost", "MEMSTORE_SRV=a:1", "MEMSTORE_SRV_REFRESH=-1s", "MEMSTORE_SRV_REFRESH=often",
 		"MEMSTORE_MAX_IDLE_CONNS=0", "MEMSTORE_TLS=maybe",
@@ -265,7 +265,7 @@ func TestMaxDescriptors(t *testing.T) {
 		{settings.ReadRatelimit, []string{"MAX_DESCRIPTORS=50"}, 50},
 	} {
 		s, err := test.read(test.environ)
-		if got := s.RateLimit.Decide().MaxDescriptors; err != nil || got != test.want {
+		if got := s.Decide.MaxDescriptors; err != nil || got != test.want {
 			t.Errorf("%q: %d, %v; want %d", test.environ, got, err, test.want)
 		}
 	}

@@ -13,8 +13,8 @@ func TestRetryFor(t *testing.T) {
 			environ = nil
 		}
 		s, err := Read(environ)
-		if err != nil || DeliverySchedule(s.Webhooks).For != want || DeliverySchedule(s.Webhooks).First != 5*time.Second {
-			t.Errorf("%q gives %+v, %v, want %v", value, DeliverySchedule(s.Webhooks), err, want)
+		if err != nil || s.Deliveries.For != want || s.Deliveries.First != 5*time.Second {
+			t.Errorf("%q gives %+v, %v, want %v", value, s.Deliveries, err, want)
 		}
 	}
 	for _, value := range []string{"0s", "999ms", "721h", "-1h", "1", "a day"} {

@@ -48,7 +48,7 @@ func newRatelimitExplain(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		results := explain.Explain(set, request, explain.Options{Prefix: s.RateLimit.Prefix, Now: time.Now()})
+		results := explain.Explain(set, request, explain.Options{Prefix: s.Decide.Prefix, Now: time.Now()})
 		if o.Format == "table" {
 			return printExplanation(p.Stdout, request, results)
 		}

@@ -32,7 +32,7 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 		Short: "Score recorded sign-ins as the service would",
 		Long: "Read sign-ins in the order in which they happened, one JSON object per line, and\n" +
 			"write {\"id\",\"riskScore\",\"trustLevel\",\"factors\"} for each. The command uses the\n" +
-			"code and the settings of the service (RISK_*, HIGH_RISK_COUNTRIES,\n" +
+			"code and the settings of the service (RISK_POLICY, HIGH_RISK_COUNTRIES,\n" +
 			"DEVICE_BINDING) and the times of the events, and stores nothing. A - reads\n" +
 			"standard input.\n\n" +
 			"Required: id, ts (RFC 3339 or Unix seconds), userId or email, ip,\n" +
@@ -50,7 +50,7 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 			"the scores, the bounds that challenge at most this share of the legitimate\n" +
 			"sign-ins, and the share of each label that they challenge.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
-			"  RISK_OTHER_COUNTRY=30 tollgate risk replay --output table events.jsonl\n" +
+			"  RISK_POLICY=stricter.yaml tollgate risk replay --output table events.jsonl\n" +
 			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}

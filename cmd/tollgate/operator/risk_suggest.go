@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
+	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 // suggestBounds writes the bounds that challenge a share of the legitimate sign-ins of a file.
@@ -31,7 +32,7 @@ func suggestBounds(ctx context.Context, p cli.Process, run replayRun, target flo
 
 // SuggestionJSON is a suggestion in the output.
 type SuggestionJSON struct {
-	Bounds     map[string]int `json:"bounds"` // by setting
+	Bounds     map[string]int `json:"bounds"` // by key of RISK_POLICY
 	Legitimate OutcomeJSON    `json:"legitimate"`
 	Attacks    []OutcomeJSON  `json:"attacks"`
 }
@@ -54,7 +55,7 @@ func newOutcomeJSON(o replay.Outcome) OutcomeJSON {
 func suggestionTable(s replay.Suggestion) cli.Table {
 	j := SuggestionJSON{
 		Bounds: map[string]int{
-			"RISK_FULL_TRUST_MAX": s.Bounds.Full, "RISK_LIMITED_TRUST_MAX": s.Bounds.Limited, "RISK_UNVERIFIED_MAX": s.Bounds.Unverified,
+			settings.FullTrustKey: s.Bounds.Full, settings.LimitedTrustKey: s.Bounds.Limited, settings.UnverifiedKey: s.Bounds.Unverified,
 		},
 		Legitimate: newOutcomeJSON(s.Legitimate), Attacks: []OutcomeJSON{},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -211,7 +212,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.user = account.ID
 	fx.checker = access.NewChecker(testVerifier{user: fx.user}, fx.sessions, cache, fx.clock)
 
-	config := signin.Defaults()
+	config := authtest.SignIn()
 	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 100, Limited: 100, Unverified: 100} // only devices cap levels
 	config.MFAPolicy = rapid.SampledFrom([]signin.MFAPolicy{signin.MFAAlways, signin.MFARisk}).Draw(t, "MFA policy")
 	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
@@ -223,7 +224,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
-	fx.stepUps, err = stepup.New(stepup.Defaults(), stepup.Ports{
+	fx.stepUps, err = stepup.New(authtest.StepUp(), stepup.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Devices: fx.devices, DeviceTokens: fx.tokens,
 		Challenges: fakedb.NewChallenges(db), Transaction: db,
 		Root: root, Tokens: plainSigner{},

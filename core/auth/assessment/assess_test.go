@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -44,8 +45,8 @@ func (f *fixture) SignInPlaces(context.Context, auth.UserID) ([]risk.SignInPlace
 func (f *fixture) assess(address string, d trust.Device) (assessment.Verdict, error) {
 	a := assessment.New(
 		assessment.Config{
-			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(risk.DefaultConfig(), s) },
-			Bounds: trust.DefaultBounds(), Binding: trust.BindingPreferred,
+			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(authtest.Weights(), s) },
+			Bounds: authtest.Bounds(), Binding: trust.BindingPreferred,
 		},
 		assessment.Ports{History: f, Geography: f, Reputation: signals.None{}})
 	return a.Assess(context.Background(), assessment.SignIn{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// HistoryMode decides what the score of the history is for (contract A-60, RISK_HISTORY).
+// HistoryMode decides what the score of the history is for (contract A-60).
 type HistoryMode string
 
 // The modes.
@@ -19,14 +19,13 @@ const (
 	HistoryOn     HistoryMode = "on"     // the score may raise that of the points
 )
 
-// Validate returns an error that begins with the name of the environment variable if the mode is
-// unknown. The zero value is HistoryOff.
+// Validate returns an error if the mode is unknown. The zero value is HistoryOff.
 func (m HistoryMode) Validate() error {
 	switch m {
 	case HistoryOff, HistoryShadow, HistoryOn, "":
 		return nil
 	}
-	return fmt.Errorf("RISK_HISTORY: %q is none of off, shadow and on", string(m))
+	return fmt.Errorf("%q is none of off, shadow and on", string(m))
 }
 
 // Learns reports whether counts are read and learnt.

@@ -10,7 +10,7 @@ import (
 const (
 	Reasons     = "reasons"     // why each factor has its points, in words
 	History     = "history"     // the score of the history with its parts
-	RiskScore   = "riskScore"   // with RISK_HISTORY=on it includes the score of the history
+	RiskScore   = "riskScore"   // with the history on it includes the score of the history
 	PointsScore = "pointsScore" // in History: the score of the points alone
 )
 

@@ -31,17 +31,16 @@ type Config struct {
 	ReauthenticationMaxAge time.Duration
 }
 
-// Validate returns an error that begins with the first setting that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (c Config) Validate() error {
 	if err := c.Lockout.Validate(); err != nil {
-		return err
+		return fmt.Errorf("Lockout.%w", err)
 	}
 	if c.ReauthenticationMaxAge < time.Second || c.ReauthenticationMaxAge > 24*time.Hour {
-		return fmt.Errorf("REAUTHENTICATION_MAX_AGE: %v is not in the range 1s to 24h", c.ReauthenticationMaxAge)
+		return fmt.Errorf("ReauthenticationMaxAge: %v is not in the range 1s to 24h", c.ReauthenticationMaxAge)
 	}
 	if issuer := string(c.Issuer); strings.TrimSpace(issuer) == "" || strings.Contains(issuer, ":") {
-		return fmt.Errorf("MFA_ISSUER: %q is empty or contains a colon", issuer)
+		return fmt.Errorf("Issuer: %q is empty or contains a colon", issuer)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -21,7 +22,7 @@ import (
 var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 func newReplayer(stepUp replay.Assumption, changes ...func(*signin.Config)) *replay.Replayer {
-	c := signin.Defaults()
+	c := authtest.SignIn()
 	c.Risk.HighRiskCountries = []string{"XX"}
 	for _, change := range changes {
 		change(&c)

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/signals"
@@ -27,7 +27,7 @@ func newScorers(t testing.TB) scorers {
 	t.Helper()
 	s := scorers{}
 	for _, scorer := range []replay.Scorer{replay.Points, replay.History, replay.Both} {
-		s[scorer] = replay.New(replay.Config{Assess: signin.Defaults().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signals.None{}, signals.None{})
+		s[scorer] = replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signals.None{}, signals.None{})
 	}
 	for d := range 40 {
 		for p := range 20 {
@@ -118,7 +118,7 @@ func TestRepeatedAttack(t *testing.T) {
 func TestHistoryNeverRaisesTrust(t *testing.T) {
 	s := newScorers(t)
 	at := start.Add(41 * 24 * time.Hour)
-	bounds := trust.DefaultBounds()
+	bounds := authtest.Bounds()
 	rapid.Check(t, func(rt *rapid.T) {
 		at = at.Add(time.Duration(rapid.IntRange(1, 100_000).Draw(rt, "seconds")) * time.Second)
 		e := homeEvent(t, rapid.IntRange(0, 21).Draw(rt, "person"), at)

@@ -25,7 +25,7 @@ const auditBatch = 1000
 
 // Config says how long records are kept.
 type Config struct {
-	// Audit is how long an audit event is kept (AUDIT_RETENTION); 0 = for ever.
+	// Audit is how long an audit event is kept; 0 = for ever.
 	Audit time.Duration
 	// Sessions is how long a session is kept after it could last be refreshed,
 	// and a device that is revoked or was never confirmed after it was last
@@ -55,6 +55,19 @@ type Sweeper struct {
 	config Config
 	ports  Ports
 	clock  clock.Clock
+}
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c Config) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Audit", c.Audit}, {"Sessions", c.Sessions}, {"Interval", c.Interval}} {
+		if d.value != 0 && d.value < time.Second {
+			return fmt.Errorf("%s: %v is neither 0 nor at least a second", d.name, d.value)
+		}
+	}
+	return nil
 }
 
 // New returns a sweeper.

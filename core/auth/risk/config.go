@@ -31,19 +31,7 @@ type Config struct {
 	ManyFailures int
 }
 
-// DefaultConfig returns the default weights and bounds (contract ).
-func DefaultConfig() Config {
-	return Config{
-		DeviceConfirmed: 15, DeviceUnknown: 30,
-		OtherCountry: 20, HighRiskCountry: 30, ImpossibleTravel: 40, TravelMaxKMH: 900, TravelMinKM: 100,
-		AddressHidden: 10, AddressListed: 40,
-		VelocitySessions: 2, VelocityMinute: 30, VelocityFiveMinutes: 15,
-		FailedFew: 10, FailedSome: 25, FailedMany: 40, SomeFailures: 3, ManyFailures: 6,
-	}
-}
-
-// Validate returns an error that begins with the first setting that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (c Config) Validate() error {
 	for _, check := range []func() error{c.checkPoints, c.checkOrder, c.checkLimits, c.checkCountries} {
 		if err := check(); err != nil {
@@ -59,12 +47,12 @@ func (c Config) checkPoints() error {
 		name   string
 		points int
 	}{
-		{"RISK_DEVICE_CONFIRMED", c.DeviceConfirmed}, {"RISK_DEVICE_UNKNOWN", c.DeviceUnknown},
-		{"RISK_OTHER_COUNTRY", c.OtherCountry}, {"RISK_HIGH_RISK_COUNTRY", c.HighRiskCountry},
-		{"RISK_IMPOSSIBLE_TRAVEL", c.ImpossibleTravel}, {"RISK_ADDRESS_HIDDEN", c.AddressHidden},
-		{"RISK_ADDRESS_LISTED", c.AddressListed}, {"RISK_VELOCITY_MINUTE", c.VelocityMinute},
-		{"RISK_VELOCITY_FIVE_MINUTES", c.VelocityFiveMinutes}, {"RISK_FAILED_FEW", c.FailedFew},
-		{"RISK_FAILED_SOME", c.FailedSome}, {"RISK_FAILED_MANY", c.FailedMany},
+		{"DeviceConfirmed", c.DeviceConfirmed}, {"DeviceUnknown", c.DeviceUnknown},
+		{"OtherCountry", c.OtherCountry}, {"HighRiskCountry", c.HighRiskCountry},
+		{"ImpossibleTravel", c.ImpossibleTravel}, {"AddressHidden", c.AddressHidden},
+		{"AddressListed", c.AddressListed}, {"VelocityMinute", c.VelocityMinute},
+		{"VelocityFiveMinutes", c.VelocityFiveMinutes}, {"FailedFew", c.FailedFew},
+		{"FailedSome", c.FailedSome}, {"FailedMany", c.FailedMany},
 	} {
 		if w.points < 0 || w.points > MaxScore {
 			return fmt.Errorf("%s: %d is not in the range 0 to %d", w.name, w.points, MaxScore)
@@ -81,11 +69,11 @@ func (c Config) checkOrder() error {
 		better      string
 		points      int
 	}{
-		{"RISK_DEVICE_UNKNOWN", c.DeviceUnknown, "RISK_DEVICE_CONFIRMED", c.DeviceConfirmed},
-		{"RISK_ADDRESS_LISTED", c.AddressListed, "RISK_ADDRESS_HIDDEN", c.AddressHidden},
-		{"RISK_VELOCITY_MINUTE", c.VelocityMinute, "RISK_VELOCITY_FIVE_MINUTES", c.VelocityFiveMinutes},
-		{"RISK_FAILED_SOME", c.FailedSome, "RISK_FAILED_FEW", c.FailedFew},
-		{"RISK_FAILED_MANY", c.FailedMany, "RISK_FAILED_SOME", c.FailedSome},
+		{"DeviceUnknown", c.DeviceUnknown, "DeviceConfirmed", c.DeviceConfirmed},
+		{"AddressListed", c.AddressListed, "AddressHidden", c.AddressHidden},
+		{"VelocityMinute", c.VelocityMinute, "VelocityFiveMinutes", c.VelocityFiveMinutes},
+		{"FailedSome", c.FailedSome, "FailedFew", c.FailedFew},
+		{"FailedMany", c.FailedMany, "FailedSome", c.FailedSome},
 	} {
 		if pair.worsePoints < pair.points {
 			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.worse, pair.worsePoints, pair.better)
@@ -99,15 +87,15 @@ func (c Config) checkOrder() error {
 func (c Config) checkLimits() error {
 	switch {
 	case c.VelocitySessions < 1:
-		return fmt.Errorf("RISK_VELOCITY_SESSIONS: %d is less than 1", c.VelocitySessions)
+		return fmt.Errorf("VelocitySessions: %d is less than 1", c.VelocitySessions)
 	case c.SomeFailures < 1:
-		return fmt.Errorf("RISK_SOME_FAILURES: %d is less than 1", c.SomeFailures)
+		return fmt.Errorf("SomeFailures: %d is less than 1", c.SomeFailures)
 	case c.ManyFailures < c.SomeFailures:
-		return fmt.Errorf("RISK_MANY_FAILURES: %d is less than RISK_SOME_FAILURES", c.ManyFailures)
+		return fmt.Errorf("ManyFailures: %d is less than SomeFailures", c.ManyFailures)
 	case !(c.TravelMaxKMH > 0 && c.TravelMaxKMH <= math.MaxFloat64):
-		return fmt.Errorf("RISK_TRAVEL_MAX_KMH: %v is not a positive number", c.TravelMaxKMH)
+		return fmt.Errorf("TravelMaxKMH: %v is not a positive number", c.TravelMaxKMH)
 	case !(c.TravelMinKM >= 0 && c.TravelMinKM <= math.MaxFloat64):
-		return fmt.Errorf("RISK_TRAVEL_MIN_KM: %v is not 0 or a positive number", c.TravelMinKM)
+		return fmt.Errorf("TravelMinKM: %v is not 0 or a positive number", c.TravelMinKM)
 	}
 	return nil
 }
@@ -116,7 +104,7 @@ func (c Config) checkLimits() error {
 func (c Config) checkCountries() error {
 	for _, code := range c.HighRiskCountries {
 		if !IsCountry(code) {
-			return fmt.Errorf("HIGH_RISK_COUNTRIES: %q is not an ISO 3166 code of two capital letters", code)
+			return fmt.Errorf("HighRiskCountries: %q is not an ISO 3166 code of two capital letters", code)
 		}
 	}
 	return nil

@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
 func testConfig() risk.Config {
-	c := risk.DefaultConfig()
+	c := authtest.Weights()
 	c.HighRiskCountries = []string{"XX"}
 	return c
 }
@@ -270,12 +271,12 @@ func TestScoreIsMonotone(t *testing.T) {
 			t.Fatalf("score fell from %d to %d", a.Score, b.Score)
 		}
 		for _, binding := range []trust.Binding{trust.BindingPreferred, trust.BindingRequired, trust.BindingOff} {
-			x := trust.Decide(a.Score, before.Device, trust.DefaultBounds(), binding)
-			y := trust.Decide(b.Score, after.Device, trust.DefaultBounds(), binding)
+			x := trust.Decide(a.Score, before.Device, authtest.Bounds(), binding)
+			y := trust.Decide(b.Score, after.Device, authtest.Bounds(), binding)
 			if y > x {
 				t.Fatalf("%s: level rose from %s to %s", binding, x, y)
 			}
-			if y > trust.DefaultBounds().Level(b.Score) {
+			if y > authtest.Bounds().Level(b.Score) {
 				t.Fatalf("%s: the cap raised a level to %s", binding, y)
 			}
 			if !after.Device.Confirmed && y > auth.Unverified {
@@ -310,7 +311,7 @@ func drawWeights(t *rapid.T) risk.Config {
 }
 
 func TestConfig(t *testing.T) {
-	if err := risk.DefaultConfig().Validate(); err != nil {
+	if err := authtest.Weights().Validate(); err != nil {
 		t.Errorf("defaults: %v", err)
 	}
 	for name, spoil := range map[string]func(*risk.Config){
@@ -325,7 +326,7 @@ func TestConfig(t *testing.T) {
 		"no sessions":     func(c *risk.Config) { c.VelocitySessions = 0 },
 		"no speed":        func(c *risk.Config) { c.TravelMaxKMH = 0 },
 	} {
-		c := risk.DefaultConfig()
+		c := authtest.Weights()
 		spoil(&c)
 		if c.Validate() == nil {
 			t.Errorf("%s: no error", name)

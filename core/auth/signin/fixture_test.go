@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -140,7 +141,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	t.Helper()
-	config := signin.Defaults()
+	config := authtest.SignIn()
 	for _, change := range changes {
 		change(&config)
 	}

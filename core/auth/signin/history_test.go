@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -259,7 +260,7 @@ func TestBrokenHistory(t *testing.T) {
 			user := fx.mustAccount()
 			broken.HistoryCounts = fx.ports.Counts
 			fx.ports.Counts = broken
-			config := signin.Defaults()
+			config := authtest.SignIn()
 			config.History = assessment.HistoryOn
 			fx.startService(config)
 			fx.mustPassMFA()
@@ -288,7 +289,7 @@ func (awayTransactions) Atomically(context.Context, func(context.Context) error)
 func TestDatabaseAwayWithHistory(t *testing.T) {
 	fx := newFixture(t)
 	fx.ports.Transaction = awayTransactions{}
-	fx.startService(signin.Defaults())
+	fx.startService(authtest.SignIn())
 	if _, err := fx.tryLogin(password); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("login returns %v, want that the database is away", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -17,7 +18,7 @@ func (fx *fixture) newInstances(n int) []*signin.Service {
 	fx.t.Helper()
 	list := make([]*signin.Service, n)
 	for i := range list {
-		fx.startService(signin.Defaults())
+		fx.startService(authtest.SignIn())
 		list[i] = fx.service
 	}
 	return list

@@ -155,7 +155,7 @@ func (s *Service) loadDevice(ctx context.Context, attempt *loginAttempt, shown a
 }
 
 // hasValidDeviceToken reports whether a device token belongs to the device, or no token is required
-// (contract A-37, DEVICE_BINDING).
+// (contract A-37).
 func (s *Service) hasValidDeviceToken(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
 	if s.config.DeviceBinding == trust.BindingOff {
 		return true, nil

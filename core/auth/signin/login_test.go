@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -205,7 +206,7 @@ func (a retriedLockouts) Update(ctx context.Context, key auth.LockoutKey, change
 func TestLockByAnotherInstanceIsRecordedOnce(t *testing.T) {
 	fx := newFixture(t)
 	fx.ports.Lockouts = retriedLockouts{fx.ports.Lockouts, fx.clock.Now()}
-	config := signin.Defaults()
+	config := authtest.SignIn()
 	config.Lockout.Threshold = 1
 	fx.startService(config)
 	_, err := fx.tryLogin("wrong")
@@ -343,13 +344,13 @@ func TestFailureCountsWithoutAuditLog(t *testing.T) {
 	fx := newFixture(t)
 	told := fx.trail
 	fx.trail = audit.New(failingAuditLog{fx.log}, fx.clock, fx.entropy)
-	fx.startService(signin.Defaults())
+	fx.startService(authtest.SignIn())
 	for range 5 {
 		_, err := fx.tryLogin("Wrong Horse 9!")
 		wantFault(t, "a wrong password that cannot be told", err, fault.Unavailable, "")
 	}
 	fx.trail = told
-	fx.startService(signin.Defaults())
+	fx.startService(authtest.SignIn())
 	_, err := fx.tryLogin(password)
 	wantFault(t, "the right password after five failures", err, fault.Forbidden, auth.CodeAccountLocked)
 	if fx.hasher.compared != 5 {

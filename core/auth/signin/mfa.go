@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// MFAPolicy decides when a person with an authenticator must enter a code (contract A-17,
-// MFA_POLICY).
+// MFAPolicy decides when a person with an authenticator must enter a code (contract A-17).
 type MFAPolicy string
 
 // The policies.

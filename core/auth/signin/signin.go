@@ -38,40 +38,34 @@ type Config struct {
 	History            assessment.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
 }
 
-// Defaults returns the default settings.
-func Defaults() Config {
-	return Config{
-		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,
-		MFAPolicy: MFAAlways, MFAPendingTTL: 5 * time.Minute,
-		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
-		DeviceBinding: trust.BindingPreferred, Risk: risk.DefaultConfig(), Bounds: trust.DefaultBounds(),
-		History: assessment.HistoryShadow,
-	}
-}
-
-// Validate returns an error that begins with the first setting that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{
-		{"ACCESS_TOKEN_TTL", c.AccessTokenTTL}, {"REFRESH_TOKEN_TTL", c.RefreshTokenTTL},
-		{"REFRESH_TOKEN_MAX_AGE", c.RefreshTokenMaxAge}, {"MFA_PENDING_TTL", c.MFAPendingTTL},
+		{"AccessTokenTTL", c.AccessTokenTTL}, {"RefreshTokenTTL", c.RefreshTokenTTL},
+		{"RefreshTokenMaxAge", c.RefreshTokenMaxAge}, {"MFAPendingTTL", c.MFAPendingTTL},
 	} {
 		if d.value < time.Second {
 			return fmt.Errorf("%s: %v is less than a second", d.name, d.value)
 		}
 	}
 	if c.RefreshReuseGrace < 0 {
-		return fmt.Errorf("REFRESH_REUSE_GRACE: %v is negative", c.RefreshReuseGrace)
+		return fmt.Errorf("RefreshReuseGrace: %v is negative", c.RefreshReuseGrace)
 	}
 	if c.MFAPolicy != MFAAlways && c.MFAPolicy != MFARisk {
-		return fmt.Errorf("MFA_POLICY: %q is neither always nor risk", c.MFAPolicy)
+		return fmt.Errorf("MFAPolicy: %q is neither always nor risk", c.MFAPolicy)
 	}
-	for _, validate := range []func() error{c.Lockout.Validate, c.DeviceBinding.Validate, c.Risk.Validate, c.Bounds.Validate, c.History.Validate} {
-		if err := validate(); err != nil {
-			return err
+	for _, part := range []struct {
+		prefix   string
+		validate func() error
+	}{
+		{"Lockout.", c.Lockout.Validate}, {"DeviceBinding: ", c.DeviceBinding.Validate}, {"Risk.", c.Risk.Validate},
+		{"Bounds.", c.Bounds.Validate}, {"History: ", c.History.Validate},
+	} {
+		if err := part.validate(); err != nil {
+			return fmt.Errorf("%s%w", part.prefix, err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -39,7 +40,7 @@ func TestStepUpIsLearntFrom(t *testing.T) {
 			if c.broken {
 				fx.ports.Deferrals = brokenDeferrals{}
 			}
-			config := stepup.Defaults()
+			config := authtest.StepUp()
 			config.Learn = c.learn
 			if fx.service, err = stepup.New(config, fx.ports); err != nil {
 				t.Fatal(err)

@@ -20,26 +20,19 @@ import (
 
 // Config holds the settings of step-up (contract A-42).
 type Config struct {
-	CodeTTL  time.Duration // OTP_TTL
-	Attempts int           // OTP_ATTEMPTS
-	Learn    bool          // sessions that pass are learnt from (RISK_HISTORY is not off)
-
-	AccessTokenTTL time.Duration // ACCESS_TOKEN_TTL
+	CodeTTL        time.Duration // how long a code is valid
+	Attempts       int           // at a challenge
+	Learn          bool          // sessions that pass are learnt from
+	AccessTokenTTL time.Duration
 }
 
-// Defaults returns the default settings (contract A-42).
-func Defaults() Config {
-	return Config{CodeTTL: 10 * time.Minute, Attempts: 3, Learn: true, AccessTokenTTL: 15 * time.Minute}
-}
-
-// Validate returns an error that begins with the first setting that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.CodeTTL < time.Second:
-		return fmt.Errorf("OTP_TTL: %v is less than a second", c.CodeTTL)
+		return fmt.Errorf("CodeTTL: %v is less than a second", c.CodeTTL)
 	case c.Attempts < 1:
-		return fmt.Errorf("OTP_ATTEMPTS: %d is less than 1", c.Attempts)
+		return fmt.Errorf("Attempts: %d is less than 1", c.Attempts)
 	}
 	return nil
 }

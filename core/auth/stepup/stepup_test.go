@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -146,7 +147,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
 	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = audit.New(fx.log, fx.clock, entropy), fx.clock, entropy
 	fx.ports.Root, fx.ports.Tokens = auth.RootSecret(strings.Repeat("r", 32)), plainSigner{}
-	fx.service, err = stepup.New(stepup.Defaults(), fx.ports)
+	fx.service, err = stepup.New(authtest.StepUp(), fx.ports)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,17 +21,13 @@ type Bounds struct {
 	Unverified int
 }
 
-// DefaultBounds returns the default bounds (contract A-31).
-func DefaultBounds() Bounds { return Bounds{Full: 20, Limited: 40, Unverified: 60} }
-
-// Validate returns an error that begins with the first bound that is out of range, by the name of
-// its environment variable.
+// Validate returns an error that begins with the name of the first field that is out of range.
 func (b Bounds) Validate() error {
 	for _, bound := range []struct {
 		name  string
 		score int
 	}{
-		{"RISK_FULL_TRUST_MAX", b.Full}, {"RISK_LIMITED_TRUST_MAX", b.Limited}, {"RISK_UNVERIFIED_MAX", b.Unverified},
+		{"Full", b.Full}, {"Limited", b.Limited}, {"Unverified", b.Unverified},
 	} {
 		if bound.score < 0 || bound.score > MaxScore {
 			return fmt.Errorf("%s: %d is not in the range 0 to %d", bound.name, bound.score, MaxScore)
@@ -39,9 +35,9 @@ func (b Bounds) Validate() error {
 	}
 	switch {
 	case b.Limited < b.Full:
-		return fmt.Errorf("RISK_LIMITED_TRUST_MAX: %d is less than RISK_FULL_TRUST_MAX", b.Limited)
+		return fmt.Errorf("Limited: %d is less than Full", b.Limited)
 	case b.Unverified < b.Limited:
-		return fmt.Errorf("RISK_UNVERIFIED_MAX: %d is less than RISK_LIMITED_TRUST_MAX", b.Unverified)
+		return fmt.Errorf("Unverified: %d is less than Limited", b.Unverified)
 	}
 	return nil
 }
@@ -59,7 +55,7 @@ func (b Bounds) Level(score int) auth.TrustLevel {
 	return auth.HighRisk
 }
 
-// Binding decides how much the token of a device counts (contract A-37, DEVICE_BINDING).
+// Binding decides how much the token of a device counts (contract A-37).
 type Binding string
 
 // The ways to bind a session to a device.
@@ -85,7 +81,7 @@ func (b Binding) Validate() error {
 	case BindingPreferred, BindingRequired, BindingOff:
 		return nil
 	}
-	return fmt.Errorf("DEVICE_BINDING: %q is not preferred, required or off", b)
+	return fmt.Errorf("%q is not preferred, required or off", b)
 }
 
 // Cap returns the highest level that a session on the device may have, whatever its score

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -14,7 +15,7 @@ func TestLevels(t *testing.T) {
 		0: auth.FullTrust, 20: auth.FullTrust, 21: auth.LimitedTrust, 40: auth.LimitedTrust,
 		41: auth.Unverified, 60: auth.Unverified, 61: auth.HighRisk, 100: auth.HighRisk,
 	} {
-		if got := trust.DefaultBounds().Level(score); got != want {
+		if got := authtest.Bounds().Level(score); got != want {
 			t.Errorf("score %d is %s, want %s", score, got, want)
 		}
 	}

@@ -32,7 +32,7 @@ type codeSummary struct {
 
 // addStatus adds the code of one descriptor. An unlimited descriptor has no quota. A descriptor
 // without a rule, or with a replaced rule, is in quota mode, and within its limit, only with
-// QUOTA_MODE.
+// Config.Quota.
 func (s *codeSummary) addStatus(t *target, c ratelimit.Code) {
 	switch {
 	case t.kind == unlimited:

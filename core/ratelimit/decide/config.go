@@ -2,6 +2,7 @@ package decide
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -9,31 +10,52 @@ import (
 
 // Config are the settings of a Decider.
 type Config struct {
-	// Prefix is the beginning of every key (CACHE_KEY_PREFIX). ratelimit.ValidPrefix must hold.
+	// Prefix is the beginning of every key. ratelimit.ValidPrefix must hold.
 	Prefix string
-	// NearLimitRatio is the part of a limit above which hits are near it, from
-	// 0 to 1 (NEAR_LIMIT_RATIO).
+	// NearLimitRatio is the part of a limit above which hits are near it, from 0 to 1.
 	NearLimitRatio float64
-	// Shadow answers every request as OK (SHADOW_MODE, contract L-9).
+	// Shadow answers every request as OK (contract L-9).
 	Shadow bool
 	// StopWhenOver adds no hits within their limit when others of the request are over theirs
-	// (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, contract L-10).
+	// (contract L-10).
 	StopWhenOver bool
-	// Quota puts overrides, and descriptors without a rule, in quota mode (QUOTA_MODE); rules have
+	// Quota puts overrides, and descriptors without a rule, in quota mode; rules have
 	// their own setting.
 	Quota bool
 	// JitterMax is the longest time that a counter outlives its window, in whole seconds, so that
-	// not all counters end at once (EXPIRATION_JITTER_MAX_SECONDS).
+	// not all counters end at once.
 	JitterMax   time.Duration
 	FailureMode FailureMode
-	// Leases is what a rule means that does not say lease (COUNTER_LEASES).
+	// Leases is what a rule means that does not say lease.
 	Leases bool
 	// MaxSeries is the greatest number of series by value; other hits are counted on the rule
-	// (STATS_MAX_SERIES, contract L-48).
+	// (contract L-48).
 	MaxSeries int
 	// MaxDescriptors is the greatest number of descriptors of a request; 0 means no limit
-	// (MAX_DESCRIPTORS, contract L-26).
+	// (contract L-26).
 	MaxDescriptors int
+	// MaxDescriptorsName is the name of MaxDescriptors in errors.
+	MaxDescriptorsName string
+}
+
+// MostDescriptors is the greatest MaxDescriptors.
+const MostDescriptors = 1_000_000
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case !ratelimit.ValidPrefix(c.Prefix):
+		return fmt.Errorf("Prefix: more than %d characters, or not printable ASCII without spaces", ratelimit.MaxPrefix)
+	case !(c.NearLimitRatio >= 0 && c.NearLimitRatio <= 1):
+		return fmt.Errorf("NearLimitRatio: %v is not in the range 0 to 1", c.NearLimitRatio)
+	case c.JitterMax < 0:
+		return fmt.Errorf("JitterMax: %d is negative", c.JitterMax/time.Second)
+	case c.MaxSeries < 0:
+		return fmt.Errorf("MaxSeries: %d is negative", c.MaxSeries)
+	case c.MaxDescriptors < 0 || c.MaxDescriptors > MostDescriptors:
+		return fmt.Errorf("MaxDescriptors: %d is not in the range 0 to %d", c.MaxDescriptors, MostDescriptors)
+	}
+	return nil
 }
 
 // validate returns an error for the first setting or port that is wrong.
@@ -43,12 +65,6 @@ func (c Config) validate(p Ports) error {
 		return errors.New("rules, counters and clock must be given")
 	case c.FailureMode == FailLocal && p.Local == nil:
 		return errors.New("failure mode local needs a local store")
-	case !ratelimit.ValidPrefix(c.Prefix):
-		return errors.New("the prefix of keys must be at most 100 characters of printable ASCII without spaces")
-	case !(c.NearLimitRatio >= 0 && c.NearLimitRatio <= 1):
-		return errors.New("the near limit ratio must be from 0 to 1")
-	case c.JitterMax < 0, c.MaxSeries < 0, c.MaxDescriptors < 0:
-		return errors.New("jitter and numbers of series and descriptors must not be negative")
 	}
-	return nil
+	return c.Validate()
 }

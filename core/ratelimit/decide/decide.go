@@ -34,8 +34,7 @@ type Ports struct {
 	Counters counter.Store
 	// Local counts the hits while Counters fails. Only FailLocal uses it, and requires it.
 	Local counter.Store
-	// OverLimit caches the counters that Counters reported over their limits; optional
-	// (LOCAL_CACHE_SIZE_IN_BYTES).
+	// OverLimit caches the counters that Counters reported over their limits; optional.
 	OverLimit counter.OverLimitCache
 	// Leases counts the hits of rules with leases in Counters; optional. Without it there are none.
 	Leases *lease.Leases
@@ -124,7 +123,8 @@ func (d *Decider) checkRequest(r *ratelimit.Request) error {
 		return fault.New(fault.Invalid, "rate limit descriptor list must not be empty")
 	}
 	if n, most := len(r.Descriptors), d.config.MaxDescriptors; most > 0 && n > most {
-		return fault.Newf(fault.Invalid, "the request has %d descriptors, more than the %d that MAX_DESCRIPTORS allows; send several requests", n, most)
+		return fault.Newf(fault.Invalid, "the request has %d descriptors, more than the %d that %s allows; send several requests",
+			n, most, d.config.MaxDescriptorsName)
 	}
 	for i := range r.Descriptors {
 		if err := checkDescriptor(&r.Descriptors[i]); err != nil {

@@ -364,7 +364,7 @@ func TestStopWhenOver(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxDescriptors = 2 }, keyRule("k", perMinute(1)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxDescriptors, c.MaxDescriptorsName = 2, "MAX_DESCRIPTORS" }, keyRule("k", perMinute(1)))
 	tests := map[string]struct {
 		change func(*ratelimit.Request)
 		want   string

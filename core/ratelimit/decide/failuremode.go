@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// FailureMode is the behaviour when the counter store fails (KVSTORE_FAILURE_MODE, contract L-29).
+// FailureMode is the behaviour when the counter store fails (contract L-29).
 type FailureMode uint8
 
 // The failure modes.
@@ -15,6 +15,9 @@ const (
 	FailClosed                    // every descriptor with a limit is over it
 	FailLocal                     // a store in this process counts
 )
+
+// CountsOn reports whether the API's own limits are counted in the process while the store fails.
+func (m FailureMode) CountsOn() bool { return m == FailLocal || m == FailOpen }
 
 // ParseFailureMode returns the mode with the given name: error, open, closed or local.
 func ParseFailureMode(name string) (FailureMode, error) {

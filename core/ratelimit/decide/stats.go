@@ -11,7 +11,7 @@ import (
 type Stats struct {
 	StoreErrors    atomic.Uint64 // calls on which the counter store failed
 	ServiceErrors  atomic.Uint64 // calls refused because of the request, or because no rules are loaded
-	GlobalShadow   atomic.Uint64 // over-limit results that SHADOW_MODE let pass
+	GlobalShadow   atomic.Uint64 // over-limit results that shadow mode let pass
 	FailedOpen     atomic.Uint64 // store failures that were answered as OK
 	FailedClosed   atomic.Uint64 // store failures that were answered as over limit
 	CountedLocally atomic.Uint64 // store failures that were answered from the counters of this process

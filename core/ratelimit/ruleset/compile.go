@@ -12,6 +12,8 @@ type Options struct {
 	// MergeDomains allows several sources to name one domain, whose descriptors then form one list
 	// (contract L-11).
 	MergeDomains bool
+	// MergeName is the name of MergeDomains in errors.
+	MergeName string
 	// QuotaMode puts every rule in quota mode.
 	QuotaMode bool
 	// Previous is the set in force so far, or nil. A rule with the same domain and path as a rule
@@ -111,7 +113,7 @@ func (c *compiler) compileSource(s *Source) {
 		c.addFault(cmp.Or(s.Domain.At, s.At), "domain must not be empty")
 	case twice && !c.options.MergeDomains:
 		c.addFault(s.Domain.At, "domain "+quote(s.Domain.Value)+" is in "+first.File+
-			" already, and MERGE_DOMAIN_CONFIG is not true")
+			" already, and "+c.options.MergeName+" is not true")
 	case !twice:
 		c.declared[domain] = s.Domain.At
 	}

@@ -87,7 +87,7 @@ func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 		{Domain: Text{At: Position{File: "d.yaml", Line: 2, Column: 9}}, At: Position{File: "d.yaml"}},
 		{At: Position{File: "e.yaml"}, Faults: []Fault{form}},
 		{At: Position{File: "f.yaml"}, Unread: true, Faults: []Fault{form}},
-	}, Options{})
+	}, Options{MergeName: "MERGE_DOMAIN_CONFIG"})
 	want := []string{
 		"a.yaml:1:1: unknown key",
 		"a.yaml:1:1: unknown key",

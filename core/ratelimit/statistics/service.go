@@ -21,7 +21,7 @@ func (s *Statistics) Service() []Counter {
 	list := []Counter{
 		serviceCounter("config_load_success", "Configurations that came into force.", s.rules.Loaded()),
 		serviceCounter("config_load_error", "Configurations that were refused.", s.rules.Refused()),
-		serviceCounter("global_shadow_mode", "Over-limit results that SHADOW_MODE let pass.", d.GlobalShadow.Load()),
+		serviceCounter("global_shadow_mode", "Over-limit results that shadow mode let pass.", d.GlobalShadow.Load()),
 		failureCounter(s.options.storeErrorName(), d.StoreErrors.Load()),
 		failureCounter("service_error", d.ServiceErrors.Load()),
 		fallbackCounter("failed_open", d.FailedOpen.Load()),

@@ -31,8 +31,7 @@ type Decider interface {
 
 // Options are settings of the list.
 type Options struct {
-	// WithoutRules leaves out the statistics of rules, of values and of unknown domains
-	// (DISABLE_STATS).
+	// WithoutRules leaves out the statistics of rules, of values and of unknown domains.
 	WithoutRules bool
 	// PeerNames gives the counter of store errors the name that it has in the Envoy rate limit
 	// service, redis_error instead of store_error.

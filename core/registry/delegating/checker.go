@@ -23,7 +23,7 @@ type Config struct {
 	// Rules are what new policies must keep to.
 	Rules publisher.Rules
 	// UnprovenAfter is how long the key of a domain may be gone before policies of the domain give
-	// nothing (PUBLISHER_UNPROVEN_AFTER).
+	// nothing.
 	UnprovenAfter time.Duration
 }
 

@@ -3,6 +3,7 @@ package delegating
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -25,10 +26,21 @@ const (
 // RecheckConfig holds the settings of the checks.
 type RecheckConfig struct {
 	Mode publisher.Mode
-	// Interval is the time between two checks of a policy, at least one second (PUBLISHER_RECHECK).
+	// Interval is the time between two checks of a policy, at least one second.
 	Interval time.Duration
-	// UnprovenAfter is how long a key may be gone (PUBLISHER_UNPROVEN_AFTER).
+	// UnprovenAfter is how long a key may be gone.
 	UnprovenAfter time.Duration
+}
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c RecheckConfig) Validate() error {
+	if c.Interval < time.Second {
+		return fmt.Errorf("Interval: %v is less than one second", c.Interval)
+	}
+	if c.UnprovenAfter < 0 {
+		return fmt.Errorf("UnprovenAfter: %v is negative", c.UnprovenAfter)
+	}
+	return nil
 }
 
 // RecheckPorts are the dependencies of a Runner. All fields are required.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -71,6 +72,20 @@ type Schedule struct {
 	First time.Duration
 	// For is how long a delivery is tried.
 	For time.Duration
+}
+
+// The bounds of Schedule.For.
+const (
+	minRetry = time.Second
+	maxRetry = 30 * 24 * time.Hour
+)
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (s Schedule) Validate() error {
+	if s.For < minRetry || s.For > maxRetry {
+		return fmt.Errorf("For: %v is not between %v and %v", s.For, minRetry, maxRetry)
+	}
+	return nil
 }
 
 // Delay returns the time from an attempt, the first of which is 1, to the next one.

@@ -54,7 +54,7 @@ func ParseAction(s string) (Action, error) {
 	return "", fault.Newf(fault.Invalid, "action must be publish or status, not %s", quote(s))
 }
 
-// Mode says what a proof permits (PUBLISHER_PROOFS).
+// Mode says what a proof permits.
 type Mode string
 
 // The modes.

@@ -6,6 +6,7 @@ package publishing
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -37,6 +38,14 @@ type Config struct {
 	Review bool
 	// PendingMax is the greatest number of documents of one submitter that wait for review.
 	PendingMax int
+}
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c Config) Validate() error {
+	if c.PendingMax < 1 {
+		return fmt.Errorf("PendingMax: %d is less than one", c.PendingMax)
+	}
+	return nil
 }
 
 // Ports are the dependencies of a Publisher. All fields are required, except Ownership: nil is a

@@ -77,7 +77,7 @@ var strangeDevice = map[string]string{
 
 // historySettings keep the session on a strange device at UNVERIFIED whatever its score, so that it can
 // read its own audit log.
-var historySettings = append([]string{"AUTH_RATE_LIMIT=10000", "RISK_UNVERIFIED_MAX=99"}, fixture.RelaxedRiskSettings...)
+var historySettings = []string{"AUTH_RATE_LIMIT=10000", fixture.RiskPolicy("history")}
 
 // TestHistoryModes signs in from a strange device in each mode.
 func TestHistoryModes(t *testing.T) {

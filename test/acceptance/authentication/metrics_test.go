@@ -13,7 +13,7 @@ import (
 func TestMetricsOfSignIn(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		// This test signs in and fails faster than people do.
-		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0", "RISK_FAILED_SOME=0", "RISK_FAILED_MANY=0", "LOCKOUT_THRESHOLD=3")
+		s := e.Start(t, fixture.RiskPolicy("relaxed"), "LOCKOUT_THRESHOLD=3")
 		ada := e.NewPerson(t, "ada@example.com")
 		signIn := func(password string) apiclient.Response {
 			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": ada.Email, "password": password, "deviceInfo": ada.Device})

@@ -57,7 +57,7 @@ func TestMFA(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		// This test signs in and fails faster than people do.
-		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0", "RISK_FAILED_SOME=0", "RISK_FAILED_MANY=0")
+		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)
 		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusForbidden), "insufficient_trust")
@@ -306,7 +306,7 @@ func TestReauthentication(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s", "RISK_VELOCITY_SESSIONS=1000")
+		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s", fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
@@ -332,7 +332,7 @@ func TestReauthentication(t *testing.T) {
 // person end on every instance, with their refresh tokens.
 func TestAuthenticatorEndsOtherSessions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000")
+		s := e.Start(t, fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
 		other := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "other"}}
 		other.Login(t, s)

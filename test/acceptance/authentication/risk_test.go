@@ -118,7 +118,7 @@ func TestRiskOfPlaces(t *testing.T) {
 		fixture.WriteFile(t, listed, "# bad\n203.0.113.2\n")
 		fixture.WriteFile(t, tor, "203.0.113.3/32 # exit\n")
 		s := e.Start(t, "TRUSTED_PROXIES=127.0.0.0/8,::1/128", "GEOIP_CITY_DB="+city,
-			"IP_REPUTATION_LISTS="+listed+",tor="+tor, "HIGH_RISK_COUNTRIES=XX", "RISK_VELOCITY_SESSIONS=1000")
+			"IP_REPUTATION_LISTS="+listed+",tor="+tor, "HIGH_RISK_COUNTRIES=XX", fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
 
 		var level string

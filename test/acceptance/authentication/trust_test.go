@@ -17,7 +17,7 @@ import (
 // what it enrolled.
 func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000")
+		s := e.Start(t, fixture.RiskPolicy("fast"))
 		owner := e.NewPerson(t, "ada@example.com")
 		owner.Login(t, s)
 		owner.StepUp(t, e, s)
@@ -63,7 +63,7 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 func TestTrustedMarkNeedsACode(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
-		s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000", "NOTICE_LOG_FILE="+file)
+		s := e.Start(t, fixture.RiskPolicy("fast"), "NOTICE_LOG_FILE="+file)
 		ada := e.NewPerson(t, "ada@example.com")
 		wantLogin := func(level string) {
 			t.Helper()
@@ -214,7 +214,7 @@ func TestUntrustedDevice(t *testing.T) {
 func TestNoticesOfLosses(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
-		s := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", "RISK_VELOCITY_SESSIONS=1000")
+		s := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
 		const revoked, untrusted, ended = "One of your devices was revoked", "One of your devices was marked as untrusted", "One of your sessions was ended"
 		ada.Login(t, s)

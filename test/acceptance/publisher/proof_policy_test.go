@@ -41,7 +41,7 @@ func TestProofPolicies(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
-		p := startProofs(t, e, "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=1s", "RISK_VELOCITY_SESSIONS=1000")
+		p := startProofs(t, e, "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=1s", fixture.RiskPolicy("fast"))
 		ada := e.NewWriter(t, p.Service, "ada@example.com", "publish com.example/*")
 		checkPolicyErrors(t, p, ada)
 		key := newEd25519Key(t)

@@ -302,7 +302,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := e.Start(t, append(fixture.RegistrySettings(), "RISK_VELOCITY_SESSIONS=1000", "RISK_FAILED_FEW=0")...)
+		s := e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("one-failure"))...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
 
@@ -368,7 +368,7 @@ func TestPublishingGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, "RISK_VELOCITY_SESSIONS=1000") // this test signs in faster than people do
+	s := e.Start(t, fixture.RiskPolicy("fast")) // this test signs in faster than people do
 	ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 	withPerson, _, found := strings.Cut(string(content), "\n## Without a person\n")
 	if !found {

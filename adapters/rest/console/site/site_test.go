@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -54,7 +55,7 @@ func TestDeviceReasons(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, d := range []trust.Device{{}, {Confirmed: true}, {Confirmed: true, Proven: true}, {Confirmed: true, Trusted: true}, {Trusted: true, Proven: true}} {
-		a := risk.Assess(risk.DefaultConfig(), risk.Signals{Device: d})
+		a := risk.Assess(authtest.Weights(), risk.Signals{Device: d})
 		if _, known := deviceReasons[a.Reasons.DeviceFamiliarity]; a.Factors.DeviceFamiliarity > 0 && !known {
 			t.Errorf("there are no words for %q", a.Reasons.DeviceFamiliarity)
 		}

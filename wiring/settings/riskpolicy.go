@@ -1,0 +1,166 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Risk holds the settings of the risk score that are not in the file of RISK_POLICY.
+type Risk struct {
+	Policy string `env:"RISK_POLICY" desc:"YAML file with the points of the risk score and the bounds of the trust levels (docs/risk-policy.yaml has all keys, with their defaults)"`
+}
+
+// maxPolicyFile is the greatest size of the file of RISK_POLICY, in bytes.
+const maxPolicyFile = 64 << 10
+
+// TrustLevelKeys are the keys of the bounds in the file of RISK_POLICY.
+const (
+	FullTrustKey    = "trustLevels.FULL_TRUST"
+	LimitedTrustKey = "trustLevels.LIMITED_TRUST"
+	UnverifiedKey   = "trustLevels.UNVERIFIED"
+)
+
+// riskPolicy returns the keys of the file of RISK_POLICY (contract A-28, A-29, A-31). Their first
+// parts are the factors, as in the audit log.
+func (s *Settings) riskPolicy() []binding {
+	c, bounds := &s.SignIn.Risk, &s.SignIn.Bounds
+	return []binding{
+		s.bind(&c.DeviceConfirmed, "deviceFamiliarity.confirmed", "15",
+			"points for a confirmed device that is not trusted or does not show its device token"),
+		s.bind(&c.DeviceUnknown, "deviceFamiliarity.unknown", "30",
+			"points for a device that is not confirmed"),
+		s.bind(&c.OtherCountry, "geographicAnomaly.otherCountry", "20",
+			"points for a country that is not usual for the person"),
+		s.bind(&c.HighRiskCountry, "geographicAnomaly.highRiskCountry", "30",
+			"points for a country in HIGH_RISK_COUNTRIES"),
+		s.bind(&c.ImpossibleTravel, "geographicAnomaly.impossibleTravel", "40",
+			"points for impossible travel"),
+		s.bind(&c.TravelMaxKMH, "geographicAnomaly.travelMaxKmh", "900",
+			"the speed above which travel is impossible, in km/h"),
+		s.bind(&c.TravelMinKM, "geographicAnomaly.travelMinKm", "100",
+			"the distance up to which travel is never impossible, in km"),
+		s.bind(&c.AddressHidden, "ipReputation.hidden", "10",
+			"points for an address of a hosting company, proxy or Tor exit"),
+		s.bind(&c.AddressListed, "ipReputation.listed", "40",
+			"points for an address that is listed as bad"),
+		s.bind(&c.VelocitySessions, "loginVelocity.sessions", "2",
+			"the number of other sessions within a short time that adds points"),
+		s.bind(&c.VelocityMinute, "loginVelocity.minute", "30",
+			"points for so many sessions within one minute"),
+		s.bind(&c.VelocityFiveMinutes, "loginVelocity.fiveMinutes", "15",
+			"points for so many sessions within five minutes"),
+		s.bind(&c.FailedFew, "failedAttempts.few", "10",
+			"points for one failed sign-in or more"),
+		s.bind(&c.FailedSome, "failedAttempts.some", "25",
+			"points for someFrom failed sign-ins or more"),
+		s.bind(&c.FailedMany, "failedAttempts.many", "40",
+			"points for manyFrom failed sign-ins or more"),
+		s.bind(&c.SomeFailures, "failedAttempts.someFrom", "3",
+			"the number of failed sign-ins from which some applies"),
+		s.bind(&c.ManyFailures, "failedAttempts.manyFrom", "6",
+			"the number of failed sign-ins from which many applies"),
+		s.bind(&bounds.Full, FullTrustKey, "20", "the highest score of the level"),
+		s.bind(&bounds.Limited, LimitedTrustKey, "40", "the highest score of the level"),
+		s.bind(&bounds.Unverified, UnverifiedKey, "60", "the highest score of the level; a higher score is HIGH_RISK"),
+	}
+}
+
+// policyVariables are the variables that were settings before the file, with its keys.
+var policyVariables = map[string]string{
+	"RISK_DEVICE_CONFIRMED": "deviceFamiliarity.confirmed", "RISK_DEVICE_UNKNOWN": "deviceFamiliarity.unknown",
+	"RISK_OTHER_COUNTRY": "geographicAnomaly.otherCountry", "RISK_HIGH_RISK_COUNTRY": "geographicAnomaly.highRiskCountry",
+	"RISK_IMPOSSIBLE_TRAVEL": "geographicAnomaly.impossibleTravel", "RISK_TRAVEL_MAX_KMH": "geographicAnomaly.travelMaxKmh",
+	"RISK_TRAVEL_MIN_KM": "geographicAnomaly.travelMinKm", "RISK_ADDRESS_HIDDEN": "ipReputation.hidden",
+	"RISK_ADDRESS_LISTED": "ipReputation.listed", "RISK_VELOCITY_SESSIONS": "loginVelocity.sessions",
+	"RISK_VELOCITY_MINUTE": "loginVelocity.minute", "RISK_VELOCITY_FIVE_MINUTES": "loginVelocity.fiveMinutes",
+	"RISK_FAILED_FEW": "failedAttempts.few", "RISK_FAILED_SOME": "failedAttempts.some", "RISK_FAILED_MANY": "failedAttempts.many",
+	"RISK_SOME_FAILURES": "failedAttempts.someFrom", "RISK_MANY_FAILURES": "failedAttempts.manyFrom",
+	"RISK_FULL_TRUST_MAX": FullTrustKey, "RISK_LIMITED_TRUST_MAX": LimitedTrustKey, "RISK_UNVERIFIED_MAX": UnverifiedKey,
+}
+
+// refuseOldPolicy returns an error if a variable is set that is a key of the file now. Without the
+// error, a stricter value would no longer count.
+func (e environment) refuseOldPolicy() error {
+	var old []string
+	for _, name := range slices.Sorted(maps.Keys(policyVariables)) {
+		if _, set := e.values[name]; set {
+			old = append(old, name+" is no setting any more: set "+policyVariables[name]+" in the file of RISK_POLICY")
+		}
+	}
+	if len(old) > 0 {
+		return errors.New(strings.Join(old, "; "))
+	}
+	return nil
+}
+
+// readRiskPolicy sets the points and bounds to those of the file of RISK_POLICY, or to their
+// defaults.
+func (s *Settings) readRiskPolicy() error {
+	var values map[string]string
+	if s.Risk.Policy != "" {
+		content, err := readFile(s.Risk.Policy, maxPolicyFile)
+		if err == nil {
+			values, err = parsePolicy(content)
+		}
+		if err != nil {
+			return fmt.Errorf("RISK_POLICY: %s: %w", s.Risk.Policy, err)
+		}
+	}
+	known := s.riskPolicy()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if !slices.ContainsFunc(known, func(b binding) bool { return b.Name == key }) {
+			return fmt.Errorf("RISK_POLICY: %s: %s: unknown key", s.Risk.Policy, key)
+		}
+	}
+	if wrong := parseBindings(known, values); len(wrong) > 0 {
+		return fmt.Errorf("RISK_POLICY: %s: %s", s.Risk.Policy, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// parsePolicy returns the values of a file by their keys.
+func parsePolicy(content []byte) (map[string]string, error) {
+	groups := map[string]map[string]string{}
+	if err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&groups); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("is not a list of factors with their keys: %w", err)
+	}
+	values := map[string]string{}
+	for group, keys := range groups {
+		if len(keys) == 0 {
+			return nil, fmt.Errorf("%s: has no keys", group)
+		}
+		for key, value := range keys {
+			if value == "" {
+				return nil, fmt.Errorf("%s.%s: has no value", group, key)
+			}
+			values[group+"."+key] = value
+		}
+	}
+	return values, nil
+}
+
+// RiskPolicy returns the text of a file of RISK_POLICY that has every key, with its default and its
+// meaning.
+func RiskPolicy() string {
+	var b strings.Builder
+	b.WriteString("# The points of the risk score, 0 to 100 for each case, and the bounds of the trust levels.\n" +
+		"# These are the defaults: a file needs only the keys that differ. See risk.md.\n" +
+		"# Made from the program by make generate.\n")
+	last := ""
+	for _, key := range new(Settings).riskPolicy() {
+		group, name, _ := strings.Cut(key.Name, ".")
+		if group != last {
+			fmt.Fprintf(&b, "\n%s:\n", group)
+			last = group
+		}
+		fmt.Fprintf(&b, "  %s: %s # %s\n", name, key.Default, key.Meaning)
+	}
+	return b.String()
+}
