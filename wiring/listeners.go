@@ -204,7 +204,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	health := rest.NewHealth(probes...)
 	a.Readiness.health = health
 	app := rest.New(a.Config, rest.Ports{
-		Parts: a.running(parts), Health: health, Pages: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies, Clock: a.Clock, Log: a.Log,
+		Parts: a.running(parts), Health: health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies, Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, a.Log, a.Metrics)

@@ -114,7 +114,7 @@ var settingsSet = wire.NewSet(
 // recordsSet provides the stores, and what is derived from the root secret.
 var recordsSet = wire.NewSet(
 	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	authrecords.Set, registryrecords.Set, methodrecords.Set, wire.Bind(new(methodsapi.Lister), new(*methodrecords.Methods)),
+	authrecords.Set, registryrecords.Set, methodrecords.Set,
 	chooseRootSecret, newCursorSealer,
 )
 
@@ -122,13 +122,8 @@ var recordsSet = wire.NewSet(
 var authSet = wire.NewSet(
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	signin.New, wire.Struct(new(signin.Ports), "*"),
-	stepup.New, wire.Struct(new(stepup.Ports), "*"), wire.Bind(new(authapi.StepUp), new(*stepup.Service)),
-	credentials.New, wire.Struct(new(credentials.Ports), "*"),
-	wire.Bind(new(authapi.Credentials), new(*credentials.Service)),
-	devices.New, wire.Struct(new(devices.Ports), "*"), wire.Bind(new(authapi.Devices), new(*devices.Service)),
-	access.NewChecker, wire.Bind(new(authapi.Access), new(*access.Checker)),
-	audit.New, wire.Bind(new(authapi.Trail), new(*audit.Trail)),
-	audit.NewRefusals, wire.Bind(new(authapi.Refusals), new(*audit.Refusals)),
+	stepup.New, wire.Struct(new(stepup.Ports), "*"), credentials.New, wire.Struct(new(credentials.Ports), "*"),
+	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, audit.New, audit.NewRefusals,
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"), eventlog.NewGather, wire.Bind(new(learning.Reporter), new(*eventlog.Gather)),
@@ -207,7 +202,7 @@ var mirrorsSet = wire.NewSet(
 )
 
 // methodsSet provides the methods listing.
-var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter, wire.Bind(new(methodsapi.Usage), new(*usage.Counter)))
+var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(

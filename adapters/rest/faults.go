@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -81,11 +82,11 @@ func loggedPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// unownedMessage returns the message of an error outside all parts. A 404 points to the pages of
+// unownedMessage returns the message of an error outside all parts. A 404 points to the documentation of
 // the API.
 func (s *Server) unownedMessage(status int, f *fault.Error) string {
-	if status == http.StatusNotFound && s.pages != nil {
-		return f.Message + "; the API is described at " + s.pages.Path()
+	if status == http.StatusNotFound && s.docs != nil {
+		return f.Message + "; the API is described at " + apidocs.PagePath
 	}
 	return f.Message
 }

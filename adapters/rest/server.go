@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -51,18 +52,11 @@ type Part interface {
 	WriteFault(c *fiber.Ctx, f *fault.Error) error
 }
 
-// Pages are documentation routes. They do not belong to a part, and no limit applies to them.
-type Pages interface {
-	Mount(r fiber.Router)
-	// Path returns the path of the first page. A 404 outside all parts points to it.
-	Path() string
-}
-
 // Ports are the dependencies of the listener.
 type Ports struct {
 	Parts    []Part
-	Health   *Health // optional
-	Pages    Pages   // optional
+	Health   *Health       // optional
+	Docs     *apidocs.Docs // optional; no limit applies to them
 	Throttle throttle.Throttle
 	Bodies   *requestbody.Budget // optional
 	Clock    clock.Clock
@@ -79,8 +73,8 @@ const spareWorkers = 1024
 type Server struct {
 	app      *fiber.App
 	parts    []Part
-	health   *Health // optional
-	pages    Pages   // optional
+	health   *Health       // optional
+	docs     *apidocs.Docs // optional
 	throttle throttle.Throttle
 	bodies   *requestbody.Budget
 	clock    clock.Clock
@@ -95,7 +89,7 @@ type Server struct {
 // New returns the listener with the routes of all parts. It does not listen yet.
 func New(cfg Config, d Ports) *Server {
 	s := &Server{
-		parts: d.Parts, health: d.Health, pages: d.Pages, throttle: d.Throttle, bodies: d.Bodies, clock: d.Clock,
+		parts: d.Parts, health: d.Health, docs: d.Docs, throttle: d.Throttle, bodies: d.Bodies, clock: d.Clock,
 		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hstsHeader(), log: d.Log,
 	}
 	if s.bodies == nil {
@@ -125,8 +119,8 @@ func New(cfg Config, d Ports) *Server {
 	if d.Health != nil {
 		d.Health.addRoutes(s.app)
 	}
-	if d.Pages != nil {
-		d.Pages.Mount(s.app)
+	if d.Docs != nil {
+		d.Docs.Mount(s.app)
 	}
 	for _, p := range d.Parts {
 		p.Mount(s.app)

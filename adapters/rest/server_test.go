@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -121,32 +120,23 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// guidePages is a page that describes the API.
-type guidePages struct{}
-
-func (guidePages) Mount(r fiber.Router) {
-	r.Get("/guide", func(c *fiber.Ctx) error { return c.SendString("the guide") })
-}
-func (guidePages) Path() string { return "/guide" }
-
 // TestUnknownPathsPointToThePages expects a 404 outside all parts, and no other error, to point to
 // the pages.
 func TestUnknownPathsPointToThePages(t *testing.T) {
-	s := serveWith(t, config(), rest.Ports{Pages: guidePages{}})
+	s := serveWith(t, config(), rest.Ports{Docs: apidocs.New()})
 	for path, want := range map[string]struct {
 		status int
 		body   string
 	}{
-		"/":             {404, `{"error":"no such path; the API is described at /guide"}`},
-		"/nothing":      {404, `{"error":"no such path; the API is described at /guide"}`},
+		"/":             {404, `{"error":"no such path; the API is described at /docs"}`},
+		"/nothing":      {404, `{"error":"no such path; the API is described at /docs"}`},
 		"/v0.1/nothing": {404, `{"part":"/v0.1","sentence":"no such path"}`},
-		"/guide":        {200, "the guide"},
 	} {
 		if a := s.call(t, http.MethodGet, path, nil); a.status != want.status || a.body != want.body {
 			t.Errorf("%s: %d %s, want %v", path, a.status, a.body, want)
 		}
 	}
-	if a := s.call(t, http.MethodPost, "/guide", nil); a.status != 405 || strings.Contains(a.body, "described") {
+	if a := s.call(t, http.MethodPost, "/docs", nil); a.status != 405 || strings.Contains(a.body, "described") {
 		t.Errorf("wrong method: %d %s", a.status, a.body)
 	}
 }

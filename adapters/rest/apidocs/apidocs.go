@@ -43,8 +43,8 @@ const (
 	JSONPath = "/openapi.json"
 )
 
-// pagePath is the path of the page (contract O-16).
-const pagePath = "/docs"
+// PagePath is the path of the page (contract O-16).
+const PagePath = "/docs"
 
 // Document returns the OpenAPI document of the API listener as YAML.
 func Document() []byte { return append([]byte(nil), documentYAML...) }
@@ -70,11 +70,8 @@ func New() *Docs {
 func (d *Docs) Mount(r fiber.Router) {
 	r.Get(YAMLPath, allowAnyOrigin, d.SendYAML)
 	r.Get(JSONPath, allowAnyOrigin, d.SendJSON)
-	r.Get(pagePath, d.sendPage)
+	r.Get(PagePath, d.sendPage)
 }
-
-// Path implements rest.Pages.
-func (d *Docs) Path() string { return pagePath }
 
 // SendYAML sends the document as YAML.
 func (d *Docs) SendYAML(c *fiber.Ctx) error { return d.bodies().yaml.Send(c) }

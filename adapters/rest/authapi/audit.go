@@ -1,7 +1,6 @@
 package authapi
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -15,11 +14,6 @@ import (
 
 // defaultPage is the default number of audit entries in a response (contract A-40).
 const defaultPage = 100
-
-// Trail is the audit log of a user. *audit.Trail implements it.
-type Trail interface {
-	SearchOwn(ctx context.Context, caller auth.Session, q audit.Query) (audit.Page, error)
-}
 
 type logResponse struct {
 	Logs   []logEntry `json:"logs"`
@@ -41,7 +35,7 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.trail.SearchOwn(c.UserContext(), caller, q)
+	page, err := a.use.Trail.SearchOwn(c.UserContext(), caller, q)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -27,46 +32,32 @@ const (
 )
 
 const (
-	root     = "/auth"
-	devices  = "/devices"
-	sessions = "/sessions"
-	auditLog = "/audit-logs"
-	keySet   = "/.well-known/jwks.json"
+	root         = "/auth"
+	devicesPath  = "/devices"
+	sessionsPath = "/sessions"
+	auditLog     = "/audit-logs"
+	keySet       = "/.well-known/jwks.json"
 
 	ownSessionPath = root + "/session"
 )
 
 // API is the authentication part of the API.
-type API struct {
-	access      Access
-	refusals    Refusals
-	signIn      SignIn
-	credentials Credentials
-	stepUp      StepUp
-	devices     Devices
-	trail       Trail
-	keys        authstore.PublishedKeys
-}
+type API struct{ use UseCases }
 
-// UseCases are the use cases that the endpoints call.
+// UseCases are the use cases that the endpoints call. All are required.
 type UseCases struct {
-	Access      Access
-	Refusals    Refusals
+	Access      *access.Checker
+	Refusals    *audit.Refusals
 	SignIn      SignIn
-	Credentials Credentials
-	StepUp      StepUp
-	Devices     Devices
-	Trail       Trail
+	Credentials *credentials.Service
+	StepUp      *stepup.Service
+	Devices     *devices.Service
+	Trail       *audit.Trail
 	Keys        authstore.PublishedKeys
 }
 
 // New returns the authentication part of the API.
-func New(u UseCases) *API {
-	return &API{
-		access: u.Access, refusals: u.Refusals, signIn: u.SignIn, credentials: u.Credentials, stepUp: u.StepUp, devices: u.Devices,
-		trail: u.Trail, keys: u.Keys,
-	}
-}
+func New(u UseCases) *API { return &API{u} }
 
 // Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
@@ -85,13 +76,13 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/step-up/verify", a.verifyStepUp)
 	r.Post(root+"/step-up/resend", a.resendStepUp)
 
-	r.Get(devices, a.requireSession(auth.Unverified, a.listDevices))
-	r.Put(devices+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
-	r.Put(devices+"/:id/name", a.requireSession(auth.Unverified, a.renameDevice))
-	r.Delete(devices+"/:id", a.requireSession(auth.Unverified, a.revokeDevice))
+	r.Get(devicesPath, a.requireSession(auth.Unverified, a.listDevices))
+	r.Put(devicesPath+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
+	r.Put(devicesPath+"/:id/name", a.requireSession(auth.Unverified, a.renameDevice))
+	r.Delete(devicesPath+"/:id", a.requireSession(auth.Unverified, a.revokeDevice))
 
-	r.Get(sessions, a.requireSession(auth.Unverified, a.listSessions))
-	r.Delete(sessions+"/:id", a.requireSession(auth.Unverified, a.endSession))
+	r.Get(sessionsPath, a.requireSession(auth.Unverified, a.listSessions))
+	r.Delete(sessionsPath+"/:id", a.requireSession(auth.Unverified, a.endSession))
 
 	r.Get(auditLog, a.requireSession(auth.Unverified, a.searchLog))
 	r.Get(keySet, a.listKeys)
@@ -102,7 +93,7 @@ func (*API) Name() string { return "auth" }
 
 // Owns implements rest.Part.
 func (a *API) Owns(path string) bool {
-	for _, prefix := range [...]string{root, devices, sessions, auditLog} {
+	for _, prefix := range [...]string{root, devicesPath, sessionsPath, auditLog} {
 		if isBelow(path, prefix) {
 			return true
 		}

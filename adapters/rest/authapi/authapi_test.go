@@ -2,7 +2,9 @@ package authapi_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -12,24 +14,33 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const (
 	someID  = "11111111-2222-4333-8444-555555555555"
 	otherID = "66666666-7777-4888-8999-aaaaaaaaaaaa"
+
+	deviceID    = "dddddddd-2222-4333-8444-555555555555"
+	otherDevice = "eeeeeeee-2222-4333-8444-555555555555"
 )
 
 var (
@@ -40,57 +51,27 @@ var (
 // callerSession is the session of the token "good".
 func callerSession(level auth.TrustLevel) auth.Session {
 	return auth.Session{
-		ID: someID, UserID: otherID, TrustLevel: level, DeviceIdentity: "abc",
+		ID: someID, UserID: otherID, DeviceID: deviceID, TrustLevel: level, DeviceIdentity: "abc", ReauthenticatedAt: now, MaxExpiresAt: now.Add(time.Hour),
 		CreatedAt: seen, LastActivity: now, ExpiresAt: now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.9"),
 	}
 }
 
-// stubUseCases records the calls of the handlers and returns fixed results.
-type stubUseCases struct {
-	level auth.TrustLevel // of the token "good"
-	err   error
-
-	calls    []string
-	refused  []string // the operations for which trust was too low
-	login    signin.Login
-	answer   signin.MFAAnswer
-	pending  bool // Login requires a second factor
-	words    [2]auth.Password
-	secret   auth.RefreshSecret
-	from     netip.Addr
-	id       string
-	method   auth.StepUpMethod
-	code     auth.OTP
-	mark     auth.TrustStatus
-	query    audit.Query
-	page     auth.PageRequest
-	user     auth.UserID
-	devices  []auth.Device
-	sessions []auth.Session
-	events   []auth.Event
+// signInStub records the calls of the handlers and returns fixed results.
+type signInStub struct {
+	err     error
+	calls   []string
+	login   signin.Login
+	answer  signin.MFAAnswer
+	pending bool // Login requires a second factor
+	secret  auth.RefreshSecret
+	from    netip.Addr
+	id      string
+	user    auth.UserID
 }
 
-func (u *stubUseCases) recordCall(name string) error {
+func (u *signInStub) recordCall(name string) error {
 	u.calls = append(u.calls, name)
 	return u.err
-}
-
-func (u *stubUseCases) CheckLevel(_ context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error) {
-	switch t {
-	case "good":
-		return callerSession(u.level), trust.Require(u.level, level)
-	case "expired":
-		return auth.Session{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
-	default:
-		return auth.Session{}, fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
-	}
-}
-
-func (u *stubUseCases) LowTrust(_ context.Context, caller auth.Session, operation string, cause error) error {
-	if f, ok := fault.As(cause); ok && f.Code == auth.CodeInsufficientTrust && caller.ID == someID {
-		u.refused = append(u.refused, operation)
-	}
-	return cause
 }
 
 func result() signin.Result {
@@ -100,7 +81,7 @@ func result() signin.Result {
 	}
 }
 
-func (u *stubUseCases) Login(_ context.Context, in signin.Login) (signin.Result, error) {
+func (u *signInStub) Login(_ context.Context, in signin.Login) (signin.Result, error) {
 	u.login = in
 	if u.pending {
 		return signin.Result{UserID: otherID, MFARequired: true}, u.recordCall("login")
@@ -108,97 +89,26 @@ func (u *stubUseCases) Login(_ context.Context, in signin.Login) (signin.Result,
 	return result(), u.recordCall("login")
 }
 
-func (u *stubUseCases) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.Result, error) {
+func (u *signInStub) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.Result, error) {
 	u.answer = in
 	r := result()
 	r.DeviceToken = "device-token"
 	return r, u.recordCall("verify MFA")
 }
 
-func (u *stubUseCases) ChangePassword(_ context.Context, s auth.Session, present, next auth.Password) error {
-	u.user, u.words = s.UserID, [2]auth.Password{present, next}
-	return u.recordCall("change password")
-}
-
-func (u *stubUseCases) Enrol(_ context.Context, s auth.Session, present auth.Password) (credentials.Enrolment, error) {
-	u.user, u.words = s.UserID, [2]auth.Password{present}
-	return credentials.Enrolment{Secret: auth.TOTPSecret([]byte("12345678901234567890")), URI: "otpauth://totp/x"}, u.recordCall("enrol")
-}
-
-func (u *stubUseCases) Activate(_ context.Context, s auth.Session, code auth.OTP) ([]auth.OTP, error) {
-	u.user, u.code = s.UserID, code
-	return []auth.OTP{"aaaaa-bbbbb", "ccccc-ddddd"}, u.recordCall("activate")
-}
-
-func (u *stubUseCases) Disable(_ context.Context, s auth.Session, code auth.OTP) error {
-	u.user, u.code = s.UserID, code
-	return u.recordCall("disable")
-}
-
-func (u *stubUseCases) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
+func (u *signInStub) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
 	u.secret, u.from = secret, from
 	return result(), u.recordCall("refresh")
 }
 
-func (u *stubUseCases) SignOut(_ context.Context, s auth.Session, id auth.SessionID) error {
+func (u *signInStub) SignOut(_ context.Context, s auth.Session, id auth.SessionID) error {
 	u.user, u.id = s.UserID, string(id)
 	return u.recordCall("sign out")
 }
 
-func (u *stubUseCases) Terminate(_ context.Context, s auth.Session, id auth.SessionID) error {
+func (u *signInStub) Terminate(_ context.Context, s auth.Session, id auth.SessionID) error {
 	u.user, u.id = s.UserID, string(id)
 	return u.recordCall("terminate")
-}
-
-func (u *stubUseCases) Initiate(_ context.Context, s auth.Session, m auth.StepUpMethod) (stepup.Pending, error) {
-	u.user, u.method = s.UserID, m
-	return stepup.Pending{ID: otherID, Method: m, ExpiresAt: now.Add(10 * time.Minute), AttemptsRemaining: 3}, u.recordCall("initiate")
-}
-
-func (u *stubUseCases) Verify(_ context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error) {
-	u.id, u.code = string(id), code
-	return stepup.Passed{TrustLevel: auth.FullTrust, DeviceToken: "device-token", AccessToken: "access-token"}, u.recordCall("verify")
-}
-
-func (u *stubUseCases) Resend(_ context.Context, id auth.ChallengeID) (stepup.Pending, error) {
-	u.id = string(id)
-	return stepup.Pending{ID: id, ExpiresAt: now.Add(10 * time.Minute)}, u.recordCall("resend")
-}
-
-func (u *stubUseCases) ListDevices(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Device, int, error) {
-	u.user, u.page = s.UserID, page
-	return u.devices, page.Offset + len(u.devices), u.recordCall("devices")
-}
-
-func (u *stubUseCases) ListSessions(_ context.Context, s auth.Session, page auth.PageRequest) ([]auth.Session, int, error) {
-	u.user, u.page = s.UserID, page
-	return u.sessions, page.Offset + len(u.sessions), u.recordCall("sessions")
-}
-
-func (u *stubUseCases) SetTrust(_ context.Context, s auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error) {
-	u.user, u.id, u.mark = s.UserID, string(id), status
-	return auth.Device{ID: id, TrustStatus: status}, u.recordCall("mark")
-}
-
-func (u *stubUseCases) Rename(_ context.Context, s auth.Session, id auth.DeviceID, name string) (auth.Device, error) {
-	u.user, u.id = s.UserID, string(id)
-	return auth.Device{ID: id, Name: name}, u.recordCall("rename")
-}
-
-func (u *stubUseCases) Revoke(_ context.Context, s auth.Session, id auth.DeviceID) (int, error) {
-	u.user, u.id = s.UserID, string(id)
-	return 2, u.recordCall("revoke")
-}
-
-func (u *stubUseCases) SearchOwn(_ context.Context, s auth.Session, q audit.Query) (audit.Page, error) {
-	u.user, u.query = s.UserID, q
-	return audit.Page{Events: u.events, Total: 7}, u.recordCall("search")
-}
-
-func (u *stubUseCases) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
-	key := make([]byte, 32)
-	key[0] = 0xff
-	return []authstore.PublicKey{{ID: "key-1", Key: key}}, u.recordCall("keys")
 }
 
 // stubThrottle records the scopes and counts nothing.
@@ -214,23 +124,186 @@ func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttl
 	return nil
 }
 
-type service struct {
-	*stubUseCases
-	url      string
-	throttle *stubThrottle
+// fakeTokens are access tokens: "good" is of the session someID, and those that are signed have the ID
+// of their session.
+type fakeTokens struct{}
+
+func (fakeTokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+	switch t {
+	case "good":
+		return secrets.TokenClaims{UserID: otherID, SessionID: someID, IssuedAt: now}, nil
+	case "expired":
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
+	default:
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
+	}
 }
 
-// serve starts a listener that has only this part.
+func (fakeTokens) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
+	return auth.AccessToken("token of " + c.SessionID), nil
+}
+
+// fakeKeys has one public key.
+type fakeKeys struct{}
+
+func (fakeKeys) PublicKeys(context.Context) ([]authstore.PublicKey, error) {
+	key := make([]byte, 32)
+	key[0] = 0xff
+	return []authstore.PublicKey{{ID: "key-1", Key: key}}, nil
+}
+
+// noCache keeps no sessions.
+type noCache struct{}
+
+func (noCache) Get(context.Context, auth.SessionID) (auth.Session, bool) {
+	return auth.Session{}, false
+}
+func (noCache) Put(context.Context, auth.Session, time.Time) {}
+func (noCache) Drop(context.Context, ...auth.SessionID)      {}
+
+// plainHasher keeps passwords as they are.
+type plainHasher struct{ secrets.PasswordHasher }
+
+func (plainHasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash, error) {
+	return auth.PasswordHash(p.Reveal()), nil
+}
+
+func (plainHasher) Verify(_ context.Context, h auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+	return string(h) == p.Reveal(), false, nil
+}
+
+// lastCode is a courier that keeps the last code.
+type lastCode struct{ code string }
+
+func (c *lastCode) Deliver(_ context.Context, m courier.Message) error {
+	c.code = m.Code
+	return nil
+}
+
+type randomEntropy struct{}
+
+func (randomEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+
+// queriedLog keeps the last query, and the operations for which trust was too low.
+type queriedLog struct {
+	*fakedb.AuditLog
+	query   authstore.AuditQuery
+	reads   int
+	refused []string
+}
+
+func (l *queriedLog) Append(ctx context.Context, events ...auth.Event) error {
+	for _, e := range events {
+		if e.Type == auth.AccessRefused {
+			l.refused = append(l.refused, fmt.Sprint(e.Details["operation"]))
+		}
+	}
+	return l.AuditLog.Append(ctx, events...)
+}
+
+func (l *queriedLog) Search(ctx context.Context, q authstore.AuditQuery) ([]auth.Event, int, error) {
+	l.query = q
+	l.reads++
+	return l.AuditLog.Search(ctx, q)
+}
+
+// service is a listener with this part alone, over records in memory: a person with a session for the
+// token "good" on the device deviceID, and the device otherDevice.
+type service struct {
+	*signInStub
+	url      string
+	throttle *stubThrottle
+	accounts *fakedb.Accounts
+	devices  *fakedb.Devices
+	sessions *fakedb.Sessions
+	log      *queriedLog
+	mail     *lastCode
+}
+
 func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	t.Helper()
-	u, l := &stubUseCases{level: auth.FullTrust}, &stubThrottle{}
+	db := fakedb.New()
+	s := &service{
+		signInStub: &signInStub{}, throttle: &stubThrottle{}, mail: &lastCode{}, accounts: fakedb.NewAccounts(db),
+		devices: fakedb.NewDevices(db), sessions: fakedb.NewSessions(db), log: &queriedLog{AuditLog: fakedb.NewAuditLog(db)},
+	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	server := rest.New(resttest.Config(proxies...), rest.Ports{
-		Parts:    []rest.Part{authapi.New(authapi.UseCases{Access: u, Refusals: u, SignIn: u, Credentials: u, StepUp: u, Devices: u, Trail: u, Keys: u})},
-		Throttle: l, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
+		Parts:    []rest.Part{authapi.New(s.newUseCases(t, db))},
+		Throttle: s.throttle, Clock: clocktest.NewManual(now), Log: logrus.NewEntry(logger),
 	})
-	return &service{u, resttest.Serve(t, server), l}
+	s.addPerson(t)
+	s.url = resttest.Serve(t, server)
+	return s
+}
+
+func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCases {
+	t.Helper()
+	at, root := clocktest.NewManual(now), auth.RootSecret(strings.Repeat("r", 32))
+	trail := audit.New(s.log, at, randomEntropy{})
+	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := credentials.New(credentials.Config{
+		Lockout: auth.LockoutPolicy{Threshold: 5, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
+	}, credentials.Ports{
+		Accounts: s.accounts, Sessions: s.sessions, Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db), Transaction: db,
+		Passwords: plainHasher{}, Cache: noCache{}, Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, err := stepup.New(authtest.StepUp(), stepup.Ports{
+		Accounts: s.accounts, Sessions: s.sessions, Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Challenges: fakedb.NewChallenges(db),
+		Transaction: db, Tokens: fakeTokens{}, Couriers: stepup.Couriers{Email: s.mail, SMS: s.mail}, Throttle: unlimited, Cache: noCache{},
+		Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authapi.UseCases{
+		Access: access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at), Refusals: audit.NewRefusals(trail, unlimited), SignIn: s.signInStub,
+		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
+		Devices: devices.New(devices.Ports{
+			Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: s.sessions, Levels: s.sessions, Transaction: db,
+			Cache: noCache{}, Trail: trail, Clock: at,
+		}),
+	}
+}
+
+const password = "Right Horse 9!"
+
+func (s *service) addPerson(t *testing.T) {
+	t.Helper()
+	person := auth.Account{ID: otherID, Email: "a@example.com", Phone: "+4915112345678", State: auth.AccountActive, PasswordHash: password}
+	if err := s.accounts.Create(t.Context(), person); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []auth.Device{{
+		ID: deviceID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, FirstSeen: seen, LastSeen: now,
+		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
+	}, {ID: otherDevice, UserID: otherID, Identity: "def", TrustStatus: auth.DevicePending, FirstSeen: seen, LastSeen: seen}} {
+		if _, _, err := s.devices.Ensure(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.sessions.Create(t.Context(), callerSession(auth.FullTrust)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setLevel sets the trust level of the session of the token "good".
+func (s *service) setLevel(t *testing.T, level auth.TrustLevel) {
+	t.Helper()
+	err := s.sessions.Update(t.Context(), someID, func(stored *auth.Session) error {
+		stored.TrustLevel = level
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 type response struct {
@@ -320,35 +393,37 @@ func (r errorBody) fieldNames() string {
 	return strings.Join(names, " ")
 }
 
-// endpoint is an endpoint with a valid body.
+// endpoint is an endpoint with a body that can be read, and the status for it of a session with the
+// level: the use cases refuse made-up codes and challenges.
 type endpoint struct {
-	method, path, body, call string
-	level                    auth.TrustLevel // 0 = no token required
-	scope                    throttle.Scope
+	method, path, body string
+	status             int
+	level              auth.TrustLevel // 0 = no token required
+	scope              throttle.Scope
 }
 
 func endpoints() []endpoint {
 	const login = `{"email":"a@example.com","password":"secret","deviceInfo":{}}`
 	return []endpoint{
-		{"POST", "/auth/login", login, "login", 0, throttle.AuthAddress},
-		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, "refresh", 0, throttle.AuthAddress},
-		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, "sign out", auth.HighRisk, throttle.AuthAddress},
-		{"GET", "/auth/session", "", "", auth.HighRisk, throttle.APIAddress},
-		{"POST", "/auth/password", `{"currentPassword":"a","newPassword":"b"}`, "change password", auth.FullTrust, throttle.AuthAddress},
-		{"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, "verify MFA", 0, throttle.AuthAddress},
-		{"POST", "/auth/mfa/enroll", "", "enrol", auth.FullTrust, throttle.AuthAddress},
-		{"POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`, "activate", auth.FullTrust, throttle.AuthAddress},
-		{"POST", "/auth/mfa/disable", `{"mfaCode":"123456"}`, "disable", auth.FullTrust, throttle.AuthAddress},
-		{"POST", "/auth/step-up/initiate", `{"method":"EMAIL_OTP"}`, "initiate", auth.Unverified, throttle.AuthAddress},
-		{"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, "verify", 0, throttle.AuthAddress},
-		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, "resend", 0, throttle.AuthAddress},
-		{"GET", "/devices", "", "devices", auth.Unverified, throttle.APIAddress},
-		{"PUT", "/devices/" + someID + "/trust", `{"trustStatus":"TRUSTED"}`, "mark", auth.Unverified, throttle.APIAddress},
-		{"PUT", "/devices/" + someID + "/name", `{"name":"Laptop"}`, "rename", auth.Unverified, throttle.APIAddress},
-		{"DELETE", "/devices/" + someID, "", "revoke", auth.Unverified, throttle.APIAddress},
-		{"GET", "/sessions", "", "sessions", auth.Unverified, throttle.APIAddress},
-		{"DELETE", "/sessions/" + someID, "", "terminate", auth.Unverified, throttle.APIAddress},
-		{"GET", "/audit-logs", "", "search", auth.Unverified, throttle.APIAddress},
-		{"GET", "/.well-known/jwks.json", "", "keys", 0, throttle.APIAddress},
+		{"POST", "/auth/login", login, 200, 0, throttle.AuthAddress},
+		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, 200, 0, throttle.AuthAddress},
+		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, 200, auth.HighRisk, throttle.AuthAddress},
+		{"GET", "/auth/session", "", 200, auth.HighRisk, throttle.APIAddress},
+		{"POST", "/auth/password", `{"currentPassword":"` + password + `","newPassword":"Other Horse 9!"}`, 200, auth.FullTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, 200, 0, throttle.AuthAddress},
+		{"POST", "/auth/mfa/enroll", "", 200, auth.FullTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`, 401, auth.FullTrust, throttle.AuthAddress},
+		{"POST", "/auth/mfa/disable", `{"mfaCode":"123456"}`, 409, auth.FullTrust, throttle.AuthAddress},
+		{"POST", "/auth/step-up/initiate", `{"method":"EMAIL_OTP"}`, 200, auth.Unverified, throttle.AuthAddress},
+		{"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, 400, 0, throttle.AuthAddress},
+		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, 404, 0, throttle.AuthAddress},
+		{"GET", "/devices", "", 200, auth.Unverified, throttle.APIAddress},
+		{"PUT", "/devices/" + deviceID + "/trust", `{"trustStatus":"UNTRUSTED"}`, 200, auth.Unverified, throttle.APIAddress},
+		{"PUT", "/devices/" + deviceID + "/name", `{"name":"Laptop"}`, 200, auth.Unverified, throttle.APIAddress},
+		{"DELETE", "/devices/" + otherDevice, "", 200, auth.Unverified, throttle.APIAddress},
+		{"GET", "/sessions", "", 200, auth.Unverified, throttle.APIAddress},
+		{"DELETE", "/sessions/" + someID, "", 200, auth.Unverified, throttle.APIAddress},
+		{"GET", "/audit-logs", "", 200, auth.Unverified, throttle.APIAddress},
+		{"GET", "/.well-known/jwks.json", "", 200, 0, throttle.APIAddress},
 	}
 }

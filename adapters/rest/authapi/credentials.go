@@ -2,22 +2,11 @@ package authapi
 
 import (
 	"bytes"
-	"context"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 )
-
-// Credentials changes the credentials of a user. *credentials.Service implements it and documents
-// the errors.
-type Credentials interface {
-	ChangePassword(ctx context.Context, caller auth.Session, present, next auth.Password) error
-	Enrol(ctx context.Context, caller auth.Session, present auth.Password) (credentials.Enrolment, error)
-	Activate(ctx context.Context, caller auth.Session, code auth.OTP) ([]auth.OTP, error)
-	Disable(ctx context.Context, caller auth.Session, code auth.OTP) error
-}
 
 func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	b, err := readBody(c)
@@ -29,7 +18,7 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	if fieldError(b.Problems(), presentErr, nextErr) != nil { // the use case, which also checks the new password, is not called
 		return fieldError(b.Problems(), presentErr, nextErr, next.Check("newPassword"))
 	}
-	if err := a.credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
+	if err := a.use.Credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
 		return err
 	}
 	return sendJSON(c, messageResponse{"the password is changed; other sessions are ended"})
@@ -56,7 +45,7 @@ func (a *API) enrolMFA(c *fiber.Ctx, caller auth.Session) error {
 			return err
 		}
 	}
-	e, err := a.credentials.Enrol(c.UserContext(), caller, present)
+	e, err := a.use.Credentials.Enrol(c.UserContext(), caller, present)
 	if err != nil {
 		return err
 	}
@@ -72,7 +61,7 @@ func (a *API) activateMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	recovery, err := a.credentials.Activate(c.UserContext(), caller, code)
+	recovery, err := a.use.Credentials.Activate(c.UserContext(), caller, code)
 	if err != nil {
 		return err
 	}
@@ -88,7 +77,7 @@ func (a *API) disableMFA(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := a.credentials.Disable(c.UserContext(), caller, code); err != nil {
+	if err := a.use.Credentials.Disable(c.UserContext(), caller, code); err != nil {
 		return err
 	}
 	return sendJSON(c, messageResponse{"the authenticator is disabled"})

@@ -1,23 +1,12 @@
 package authapi
 
 import (
-	"context"
 	"net/netip"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
-
-// Devices manages the devices and sessions of a user. *devices.Service implements it and documents
-// the errors.
-type Devices interface {
-	ListDevices(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Device, total int, err error)
-	ListSessions(ctx context.Context, caller auth.Session, page auth.PageRequest) (list []auth.Session, total int, err error)
-	SetTrust(ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus) (auth.Device, error)
-	Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error)
-	Revoke(ctx context.Context, caller auth.Session, id auth.DeviceID) (ended int, err error)
-}
 
 type deviceList struct {
 	Devices []device `json:"devices"`
@@ -54,7 +43,7 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := a.devices.ListDevices(c.UserContext(), caller, page)
+	found, total, err := a.use.Devices.ListDevices(c.UserContext(), caller, page)
 	if err != nil {
 		return err
 	}
@@ -111,7 +100,7 @@ func (a *API) markDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err := fieldError(b.Problems(), badID, badStatus); err != nil {
 		return err
 	}
-	d, err := a.devices.SetTrust(c.UserContext(), caller, id, status)
+	d, err := a.use.Devices.SetTrust(c.UserContext(), caller, id, status)
 	if err != nil {
 		return err
 	}
@@ -142,7 +131,7 @@ func (a *API) renameDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err := fieldError(b.Problems(), badID, badName); err != nil {
 		return err
 	}
-	d, err := a.devices.Rename(c.UserContext(), caller, id, name)
+	d, err := a.use.Devices.Rename(c.UserContext(), caller, id, name)
 	if err != nil {
 		return err
 	}
@@ -159,7 +148,7 @@ func (a *API) revokeDevice(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	ended, err := a.devices.Revoke(c.UserContext(), caller, id)
+	ended, err := a.use.Devices.Revoke(c.UserContext(), caller, id)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type jwk struct {
 
 // listKeys sends the public keys of access tokens.
 func (a *API) listKeys(c *fiber.Ctx) error {
-	keys, err := a.keys.PublicKeys(c.UserContext())
+	keys, err := a.use.Keys.PublicKeys(c.UserContext())
 	if err != nil {
 		return err
 	}

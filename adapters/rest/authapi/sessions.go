@@ -26,7 +26,7 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := a.devices.ListSessions(c.UserContext(), caller, page)
+	found, total, err := a.use.Devices.ListSessions(c.UserContext(), caller, page)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := a.signIn.Terminate(c.UserContext(), caller, id); err != nil {
+	if err := a.use.SignIn.Terminate(c.UserContext(), caller, id); err != nil {
 		return err
 	}
 	return sendJSON(c, messageResponse{"the session is ended"})

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// SignIn begins, renews and ends sessions. *signin.Service implements it and documents the errors.
+// SignIn begins, renews and ends sessions. *signin.Service documents the errors; the service passes it
+// with metrics, which another adapter counts.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
 	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
@@ -47,7 +48,7 @@ func (a *API) logIn(c *fiber.Ctx) error {
 		return err
 	}
 	in.DeviceToken, in.Address = readDeviceToken(c), rest.Address(c)
-	r, err := a.signIn.Login(c.UserContext(), in)
+	r, err := a.use.SignIn.Login(c.UserContext(), in)
 	if err != nil {
 		return err
 	}
@@ -78,11 +79,11 @@ func readDevice(b *jsonbody.Object) (auth.DeviceInfo, error) {
 	})
 }
 
-// verifiedResponse is the response to a second factor.
+// verifiedResponse is the response to a second factor, and to a refresh without the trust level.
 type verifiedResponse struct {
 	AccessToken  string `json:"accessToken"`
 	RefreshToken string `json:"refreshToken"`
-	TrustLevel   string `json:"trustLevel"`
+	TrustLevel   string `json:"trustLevel,omitempty"`
 	ExpiresIn    int64  `json:"expiresIn"` // seconds
 }
 
@@ -100,7 +101,7 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 		return err
 	}
 	in.DeviceToken, in.Address = readDeviceToken(c), rest.Address(c)
-	r, err := a.signIn.VerifyMFA(c.UserContext(), in)
+	r, err := a.use.SignIn.VerifyMFA(c.UserContext(), in)
 	if err != nil {
 		return err
 	}
@@ -109,12 +110,6 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
 		TrustLevel: r.TrustLevel.String(), ExpiresIn: wholeSeconds(r.ExpiresIn),
 	})
-}
-
-type refreshResponse struct {
-	AccessToken  string `json:"accessToken"`
-	RefreshToken string `json:"refreshToken"`
-	ExpiresIn    int64  `json:"expiresIn"` // seconds
 }
 
 func (a *API) refreshTokens(c *fiber.Ctx) error {
@@ -126,11 +121,11 @@ func (a *API) refreshTokens(c *fiber.Ctx) error {
 	if err := fieldError(b.Problems()); err != nil {
 		return err
 	}
-	r, err := a.signIn.Refresh(c.UserContext(), secret, rest.Address(c))
+	r, err := a.use.SignIn.Refresh(c.UserContext(), secret, rest.Address(c))
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, refreshResponse{
+	return sendJSON(c, verifiedResponse{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken), ExpiresIn: wholeSeconds(r.ExpiresIn),
 	})
 }
@@ -144,7 +139,7 @@ func (a *API) logOut(c *fiber.Ctx, caller auth.Session) error {
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	if err := a.signIn.SignOut(c.UserContext(), caller, id); err != nil {
+	if err := a.use.SignIn.SignOut(c.UserContext(), caller, id); err != nil {
 		return err
 	}
 	return sendJSON(c, messageResponse{"signed out"})

@@ -1,21 +1,10 @@
 package authapi
 
 import (
-	"context"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 )
-
-// StepUp raises the trust level of a session with a one-time code. *stepup.Service implements it
-// and documents the errors.
-type StepUp interface {
-	Initiate(ctx context.Context, session auth.Session, method auth.StepUpMethod) (stepup.Pending, error)
-	Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (stepup.Passed, error)
-	Resend(ctx context.Context, id auth.ChallengeID) (stepup.Pending, error)
-}
 
 type challenge struct {
 	ChallengeID       auth.ChallengeID  `json:"challengeId"`
@@ -33,7 +22,7 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	p, err := a.stepUp.Initiate(c.UserContext(), caller, method)
+	p, err := a.use.StepUp.Initiate(c.UserContext(), caller, method)
 	if err != nil {
 		return err
 	}
@@ -57,7 +46,7 @@ func (a *API) verifyStepUp(c *fiber.Ctx) error {
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	p, err := a.stepUp.Verify(c.UserContext(), id, code)
+	p, err := a.use.StepUp.Verify(c.UserContext(), id, code)
 	if err != nil {
 		return err
 	}
@@ -79,7 +68,7 @@ func (a *API) resendStepUp(c *fiber.Ctx) error {
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	p, err := a.stepUp.Resend(c.UserContext(), id)
+	p, err := a.use.StepUp.Resend(c.UserContext(), id)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,8 @@
 package methodsapi
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -15,8 +13,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -43,29 +43,18 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Lister lists the methods.
-type Lister interface {
-	List(ctx context.Context) ([]catalogue.Method, error)
-}
-
-// Usage counts the requests of a client today. The address identifies the client.
-type Usage interface {
-	Count(ctx context.Context, a netip.Addr) (uint64, error)
-	Today(ctx context.Context, a netip.Addr) (uint64, error)
-}
-
 // API is the methods listing.
 type API struct {
 	baseURL string
-	lister  Lister
-	usage   Usage
+	methods methodstore.Store
+	usage   *usage.Counter
 	clock   clock.Clock
 	log     *logrus.Entry
 }
 
 // New returns the methods listing.
-func New(cfg Config, l Lister, u Usage, c clock.Clock, log *logrus.Entry) *API {
-	return &API{baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), lister: l, usage: u, clock: c, log: log}
+func New(cfg Config, m methodstore.Store, u *usage.Counter, c clock.Clock, log *logrus.Entry) *API {
+	return &API{baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), methods: m, usage: u, clock: c, log: log}
 }
 
 // Mount adds the routes below /v2.
@@ -96,7 +85,7 @@ func (a *API) sendListing(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	methods, err := a.lister.List(c.UserContext())
+	methods, err := a.methods.List(c.UserContext())
 	if err != nil {
 		return err
 	}
@@ -126,7 +115,7 @@ func (a *API) readCallback(c *fiber.Ctx) (string, error) {
 // not served here, else 404.
 func (a *API) sendUnserved(c *fiber.Ctx) error {
 	path := strings.TrimPrefix(c.Path(), root)
-	methods, err := a.lister.List(c.UserContext())
+	methods, err := a.methods.List(c.UserContext())
 	if err != nil {
 		return err
 	}

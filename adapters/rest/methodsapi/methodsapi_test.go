@@ -13,12 +13,16 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -36,25 +40,27 @@ func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttl
 	return nil
 }
 
-// stubStore lists methods and counts usage.
+// stubStore lists methods.
 type stubStore struct {
+	methodstore.Store
 	methods []catalogue.Method
 	err     error
-
-	used     uint64
-	counted  netip.Addr
-	countErr error
 }
 
 func (s *stubStore) List(context.Context) ([]catalogue.Method, error) { return s.methods, s.err }
 
-func (s *stubStore) Count(_ context.Context, a netip.Addr) (uint64, error) {
-	s.used++
-	s.counted = a
-	return s.used, s.countErr
+// counters are in memory, and fail if err is set.
+type counters struct {
+	*memory.Counters
+	err error
 }
 
-func (s *stubStore) Today(context.Context, netip.Addr) (uint64, error) { return s.used, s.countErr }
+func (c *counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+	if c.err != nil {
+		return c.err
+	}
+	return c.Counters.Add(ctx, hits, after)
+}
 
 func methods() []catalogue.Method {
 	return []catalogue.Method{
@@ -67,19 +73,35 @@ func methods() []catalogue.Method {
 
 type service struct {
 	*stubStore
+	counters *counters
+	usage    *usage.Counter
 	throttle *stubThrottle
 	url      string
 }
 
+// used returns how many requests of a client are counted.
+func (s *service) used(t *testing.T, client string) uint64 {
+	t.Helper()
+	n, err := s.usage.Today(t.Context(), netip.MustParseAddr(client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *service {
 	t.Helper()
-	s := &service{stubStore: &stubStore{methods: methods()}, throttle: &stubThrottle{}}
+	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
+	s := &service{
+		stubStore: &stubStore{methods: methods()}, throttle: &stubThrottle{}, counters: &counters{Counters: memory.NewCounters(at, memory.Config{MaxCounters: 100})},
+	}
+	s.usage = usage.New(s.counters, at, "")
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	log := logrus.NewEntry(logger)
 	server := rest.New(resttest.Config(proxies...), rest.Ports{
-		Parts:    []rest.Part{methodsapi.New(cfg, s, s, clocktest.NewManual(time.Unix(1_800_000_000, 0)), log)},
-		Throttle: s.throttle, Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0)), Log: log,
+		Parts:    []rest.Part{methodsapi.New(cfg, s, s.usage, at, log)},
+		Throttle: s.throttle, Clock: at, Log: log,
 	})
 	s.url = resttest.Serve(t, server)
 	return s
@@ -235,18 +257,18 @@ func TestOtherPaths(t *testing.T) {
 		if (e.MethodID == nil) != (c.id == 0) || c.id != 0 && *e.MethodID != c.id {
 			t.Errorf("%s %s: method %s", c.method, c.path, a.body)
 		}
-		if e.Requests == nil || *e.Requests != uint64(i+1) || s.counted != netip.MustParseAddr("127.0.0.1") {
+		if e.Requests == nil || *e.Requests != uint64(i+1) || s.used(t, "127.0.0.1") != uint64(i+1) {
 			t.Errorf("%s %s is not counted as usage: %s", c.method, c.path, a.body)
 		}
 		if c.status == 405 && a.header.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow", c.method, c.path)
 		}
 	}
-	before := s.used
+	before := s.used(t, "127.0.0.1")
 	s.call(t, "GET", "/v2/api/methods.json")
 	s.call(t, "GET", "/v2/api/methods.xml?callback=x")
 	s.call(t, "POST", "/v2/api/methods.json")
-	if s.used != before {
+	if s.used(t, "127.0.0.1") != before {
 		t.Error("the listing is counted as usage")
 	}
 }
@@ -258,9 +280,10 @@ func TestOneClient(t *testing.T) {
 	for address, client := range map[string]string{
 		"203.0.113.9": "203.0.113.9", "2001:db8:1:2::7": "2001:db8:1:2::", "2001:db8:1:2:ffff::8": "2001:db8:1:2::", "2001:db8:1:3::7": "2001:db8:1:3::",
 	} {
+		before := s.used(t, client)
 		s.call(t, "GET", "/v2/nothing.json", "X-Forwarded-For", address)
-		if got := s.counted; got != netip.MustParseAddr(client) {
-			t.Errorf("%s is counted as %v, want %s", address, got, client)
+		if s.used(t, client) != before+1 {
+			t.Errorf("%s is not counted as %s", address, client)
 		}
 	}
 }
@@ -272,11 +295,11 @@ func TestFailures(t *testing.T) {
 		t.Errorf("database unavailable: %d %s", a.status, a.body)
 	}
 	s.err = nil
-	s.countErr = fault.New(fault.Unavailable, "the counter store is unavailable")
+	s.counters.err = fault.New(fault.Unavailable, "the counter store is unavailable")
 	if a := s.call(t, "GET", "/v2/api/methods.json"); a.status != 200 || !strings.Contains(a.body, `"requests":null`) {
 		t.Errorf("counters unavailable: %d %s", a.status, a.body)
 	}
-	s.countErr = nil
+	s.counters.err = nil
 	s.throttle.over = true
 	a := s.call(t, "GET", "/v2/api/methods.json")
 	if e := a.parseEnvelope(t); a.status != 429 || e.Status != 429 || a.header.Get("Retry-After") != "900" {

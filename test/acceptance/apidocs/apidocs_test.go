@@ -59,7 +59,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil), registryapi.NewReviews(nil),
 			registryapi.NewQuarantine(nil),
 		},
-		Health: rest.NewHealth(), Pages: docs,
+		Health: rest.NewHealth(), Docs: docs,
 	})
 	served := map[string]bool{}
 	for _, r := range server.Routes() {
