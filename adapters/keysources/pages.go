@@ -41,9 +41,9 @@ type Pages struct {
 
 // NewPages returns a source that connects to public addresses and to those of the settings. It
 // returns an error that names the setting if the file of certificates cannot be read.
-func NewPages(c Config) (*Pages, error) { return newPages(c, pageDeadline, pagePort) }
+func NewPages(c Config) (*Pages, error) { return pagesWithin(c, pageDeadline, pagePort) }
 
-func newPages(c Config, deadline time.Duration, port string) (*Pages, error) {
+func pagesWithin(c Config, deadline time.Duration, port string) (*Pages, error) {
 	security, err := c.tlsFiles().Config()
 	if err != nil {
 		return nil, err

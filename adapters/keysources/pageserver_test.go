@@ -123,7 +123,7 @@ func (s *pageServer) open(t *testing.T, deadline time.Duration) *Pages {
 
 func openPages(t *testing.T, c Config, deadline time.Duration, port string) *Pages {
 	t.Helper()
-	source, err := newPages(c, deadline, port)
+	source, err := pagesWithin(c, deadline, port)
 	if err != nil {
 		t.Fatal(err)
 	}

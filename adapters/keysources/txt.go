@@ -28,9 +28,9 @@ type TXT struct {
 }
 
 // NewTXT returns a source that calls the DNS server of the settings.
-func NewTXT(c Config) *TXT { return newTXT(c, txtDeadline, attemptTimeout) }
+func NewTXT(c Config) *TXT { return txtWithin(c, txtDeadline, attemptTimeout) }
 
-func newTXT(c Config, deadline, attempt time.Duration) *TXT {
+func txtWithin(c Config, deadline, attempt time.Duration) *TXT {
 	t := &TXT{resolver: newResolver(c.Resolver, attempt)}
 	t.flight = flight{deadline: deadline, read: t.lookup}
 	return t

@@ -28,7 +28,7 @@ func TestTXTFulfilsTheContract(t *testing.T) {
 	domainkeystest.Run(t, func(t *testing.T) domainkeystest.Subject {
 		dns := dnsserver.Start(t)
 		return domainkeystest.Subject{
-			Source:  newTXT(Config{Resolver: dns.Address}, patience, patience),
+			Source:  txtWithin(Config{Resolver: dns.Address}, patience, patience),
 			Publish: func(_ *testing.T, d publisher.Domain, texts ...string) { dns.SetTXT(d.String(), texts...) },
 			Fail:    func(_ *testing.T, d publisher.Domain) { dns.SetFailure(d.String(), dnsserver.ServerFailure) },
 			Hold:    func(_ *testing.T, d publisher.Domain) func() { return dns.Hold(d.String()) },
@@ -58,7 +58,7 @@ func TestTXTJoinsStringsAndReadsLongAnswersOverTCP(t *testing.T) {
 	dns.SetTXT("long.example", want...)
 	dns.SetTXT("cut.example", want[0])
 	dns.SetFailure("cut.example", dnsserver.Truncation)
-	source := newTXT(Config{Resolver: dns.Address}, patience, patience)
+	source := txtWithin(Config{Resolver: dns.Address}, patience, patience)
 	for name, texts := range map[string][]string{"long.example": want, "cut.example": want[:1]} {
 		got, err := source.Texts(t.Context(), parseDomain(t, name))
 		if slices.Sort(got); err != nil || !slices.Equal(got, texts) {
@@ -76,7 +76,7 @@ func TestTXTReadsAtMost64TextsOf4096Bytes(t *testing.T) {
 	}
 	dns.SetTXT("many.example", texts...)
 	dns.SetTXT("largest.example", strings.Repeat("a", maxText))
-	source := newTXT(Config{Resolver: dns.Address}, patience, patience)
+	source := txtWithin(Config{Resolver: dns.Address}, patience, patience)
 	got, err := source.Texts(t.Context(), parseDomain(t, "many.example"))
 	if err != nil || len(got) != 64 || slices.Contains(got, texts[0]) {
 		t.Errorf("%d texts, %v, want 64 without the long one", len(got), err)
@@ -89,14 +89,14 @@ func TestTXTReadsAtMost64TextsOf4096Bytes(t *testing.T) {
 func TestTXTDistinguishesNoRecordsFromFailures(t *testing.T) {
 	t.Parallel()
 	dns := dnsserver.Start(t)
-	source := newTXT(Config{Resolver: dns.Address}, patience, patience)
+	source := txtWithin(Config{Resolver: dns.Address}, patience, patience)
 	dns.SetTXT("none.example")
 	for _, name := range []string{"unknown.example", "none.example"} {
 		if got, err := source.Texts(t.Context(), parseDomain(t, name)); err != nil || len(got) != 0 {
 			t.Errorf("Texts(%s) = %q, %v, want none", name, got, err)
 		}
 	}
-	impatient := newTXT(Config{Resolver: dns.Address}, impatience, patience)
+	impatient := txtWithin(Config{Resolver: dns.Address}, impatience, patience)
 	for name, c := range map[string]struct {
 		source  *TXT
 		failure dnsserver.Failure
@@ -129,7 +129,7 @@ func TestTXTIsUnavailableWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close() // its port refuses packets now
-	source := newTXT(Config{Resolver: conn.LocalAddr().String()}, patience, patience)
+	source := txtWithin(Config{Resolver: conn.LocalAddr().String()}, patience, patience)
 	if got, err := source.Texts(t.Context(), parseDomain(t, "keys.example")); len(got) != 0 || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Texts = %q, %v, want a fault of kind Unavailable", got, err)
 	}
@@ -140,7 +140,7 @@ func TestTXTRepeatsALostQuestion(t *testing.T) {
 	dns := dnsserver.Start(t)
 	dns.SetTXT("keys.example", "a key")
 	dns.SetFailure("keys.example", dnsserver.LostOnce)
-	source := newTXT(Config{Resolver: dns.Address}, txtDeadline, time.Second)
+	source := txtWithin(Config{Resolver: dns.Address}, txtDeadline, time.Second)
 	if got, err := source.Texts(t.Context(), parseDomain(t, "keys.example")); err != nil || len(got) != 1 {
 		t.Errorf("Texts = %q, %v, want the text", got, err)
 	}

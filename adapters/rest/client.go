@@ -21,7 +21,7 @@ func WatchClient(c *fiber.Ctx) (ctx context.Context, end func()) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		watchClient(ctx, c.Context().Conn(), cancel)
+		cancelWhenGone(ctx, c.Context().Conn(), cancel)
 	}()
 	return ctx, func() {
 		cancel()
@@ -29,7 +29,7 @@ func WatchClient(c *fiber.Ctx) (ctx context.Context, end func()) {
 	}
 }
 
-func watchClient(ctx context.Context, conn net.Conn, gone context.CancelFunc) {
+func cancelWhenGone(ctx context.Context, conn net.Conn, gone context.CancelFunc) {
 	ticks := time.NewTicker(clientInterval)
 	defer ticks.Stop()
 	for {

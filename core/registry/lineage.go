@@ -164,7 +164,7 @@ func (l *Lineage) applyStatus(i int, u StatusUpdate, at time.Time) bool {
 
 // updateLatest gives the latest flag to the version that ranks highest.
 func (l *Lineage) updateLatest(at time.Time) {
-	best := highestRanked(l.current)
+	best := indexOfHighest(l.current)
 	for i := range l.current {
 		if r := &l.current[i]; r.Latest != (i == best) {
 			r.Latest, r.UpdatedAt = i == best, at

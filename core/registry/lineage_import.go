@@ -57,7 +57,7 @@ func (l *Lineage) updateLatestAfterImport(at time.Time) {
 	if len(l.current) == 0 {
 		return
 	}
-	best := highestRanked(l.current)
+	best := indexOfHighest(l.current)
 	for i := range l.current {
 		r := &l.current[i]
 		if r.Latest == (i == best) {

@@ -14,12 +14,12 @@ func HighestRanked(releases []Release) (Release, bool) {
 	if len(releases) == 0 {
 		return Release{}, false
 	}
-	return releases[highestRanked(releases)], true
+	return releases[indexOfHighest(releases)], true
 }
 
-// highestRanked returns the index of the release that outranks the others. There must be at least
+// indexOfHighest returns the index of the release that outranks the others. There must be at least
 // one.
-func highestRanked(releases []Release) int {
+func indexOfHighest(releases []Release) int {
 	best, bestRank := 0, rankOf(releases[0])
 	for i := 1; i < len(releases); i++ {
 		if r := rankOf(releases[i]); r.ranksAbove(bestRank) {

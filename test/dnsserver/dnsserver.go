@@ -53,7 +53,7 @@ func Start(t testing.TB) *Server {
 
 // Listen runs a server until stop is called.
 func Listen() (s *Server, stop func(), err error) {
-	datagrams, stream, err := listen()
+	datagrams, stream, err := listenBoth()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,9 +68,9 @@ func Listen() (s *Server, stop func(), err error) {
 	}, nil
 }
 
-// listen returns listeners for UDP and for TCP on the same port. The port that the system chooses
-// for one may be in use for the other, so listen tries several.
-func listen() (net.PacketConn, net.Listener, error) {
+// listenBoth returns listeners for UDP and for TCP on the same port. The port that the system chooses
+// for one may be in use for the other, so listenBoth tries several.
+func listenBoth() (net.PacketConn, net.Listener, error) {
 	const tries = 20
 	var failure error
 	for range tries {

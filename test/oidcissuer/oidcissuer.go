@@ -149,9 +149,9 @@ func (i *Issuer) Disconnect() {
 }
 
 // Hang makes the issuer accept requests and not respond to them.
-func (i *Issuer) Hang() { i.respondAll(http.HandlerFunc(i.hang)) }
+func (i *Issuer) Hang() { i.respondAll(http.HandlerFunc(i.neverRespond)) }
 
-func (i *Issuer) hang(_ http.ResponseWriter, r *http.Request) {
+func (i *Issuer) neverRespond(_ http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-i.ended:

@@ -2,4 +2,4 @@
 
 package socket
 
-func peek(uintptr) State { return Unknown }
+func peekDescriptor(uintptr) State { return Unknown }

@@ -4,7 +4,7 @@ package socket
 
 import "syscall"
 
-func peek(fd uintptr) State {
+func peekDescriptor(fd uintptr) State {
 	var next [1]byte
 	n, _, err := syscall.Recvfrom(int(fd), next[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	switch {

@@ -38,7 +38,7 @@ func Peek(conn net.Conn) State {
 		return Closed
 	}
 	state := Unknown
-	if err := raw.Control(func(fd uintptr) { state = peek(fd) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { state = peekDescriptor(fd) }); err != nil {
 		return Closed
 	}
 	return state

@@ -116,19 +116,19 @@ func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.
 
 // Lease implements registrystore.Webhooks.
 func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
-	n, err := s.lease(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
+	n, err := s.execLease(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
 		l.Holder, database.NewInstant(l.Until), string(id), l.Holder, database.NewInstant(l.Now))
 	return n == 1, err
 }
 
 // Release implements registrystore.Webhooks.
 func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
-	_, err := s.lease(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
+	_, err := s.execLease(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
 	return err
 }
 
-// lease runs a statement that changes a lease and returns the number of rows.
-func (s *Webhooks) lease(ctx context.Context, statement string, args ...any) (n int64, err error) {
+// execLease runs a statement that changes a lease and returns the number of rows.
+func (s *Webhooks) execLease(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err = s.db.ExecStatement(ctx, tx, statement, args...)
 		return err

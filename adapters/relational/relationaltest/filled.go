@@ -22,7 +22,7 @@ import (
 // another database.
 func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
 	t.Helper()
-	return databases(migratedFile, postgrestest.NewMigrated)
+	return databasesWith(migratedFile, postgrestest.NewMigrated)
 }
 
 // Filled are databases with the same rows. Each is a copy of one that is filled once in a process.
@@ -42,7 +42,7 @@ func NewFilled(statements func(kind string) []string) *Filled {
 // Databases returns functions like Databases.
 func (f *Filled) Databases(t *testing.T) map[string]func(t *testing.T) *Database {
 	t.Helper()
-	return databases(f.file, func(t testing.TB) string {
+	return databasesWith(f.file, func(t testing.TB) string {
 		t.Helper()
 		original, err := f.address()
 		if err != nil {
@@ -52,7 +52,7 @@ func (f *Filled) Databases(t *testing.T) map[string]func(t *testing.T) *Database
 	})
 }
 
-func databases(file func() ([]byte, error), address func(t testing.TB) string) map[string]func(t *testing.T) *Database {
+func databasesWith(file func() ([]byte, error), address func(t testing.TB) string) map[string]func(t *testing.T) *Database {
 	all := map[string]func(t *testing.T) *Database{
 		SQLite: func(t *testing.T) *Database {
 			t.Helper()

@@ -57,6 +57,7 @@ func (d *Prompter) ReadSecret(ctx context.Context, prompt string) (string, error
 	return d.readInterruptibly(ctx, func() (string, error) { return d.screen.ReadPassword(prompt) })
 }
 
+// ErrInterrupted is the error of a command that a signal ended.
 var ErrInterrupted = errors.New("interrupted")
 
 // readInterruptibly calls read and returns its result, or errInterrupted once the context ends: a

@@ -31,22 +31,22 @@ func (s *Service) Enrol(ctx context.Context, caller auth.Session, present auth.P
 		return Enrolment{}, err
 	}
 	if present == (auth.Password{}) {
-		return s.enrol(ctx, caller, "")
+		return s.storeEnrolment(ctx, caller, "")
 	}
 	var e Enrolment
 	err := s.withLockout(ctx, caller, func() error {
 		verified, err := s.verifyPresent(ctx, caller, present)
 		if err == nil {
-			e, err = s.enrol(ctx, caller, verified)
+			e, err = s.storeEnrolment(ctx, caller, verified)
 		}
 		return err
 	})
 	return e, err
 }
 
-// enrol stores a new authenticator. verified is the hash of the password that the caller has just given,
+// storeEnrolment stores a new authenticator. verified is the hash of the password that the caller has just given,
 // or empty.
-func (s *Service) enrol(ctx context.Context, caller auth.Session, verified auth.PasswordHash) (Enrolment, error) {
+func (s *Service) storeEnrolment(ctx context.Context, caller auth.Session, verified auth.PasswordHash) (Enrolment, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	var person auth.Email
 	err := s.changeAccount(ctx, caller, "mfa_enrol", func(a *auth.Account) error {

@@ -57,7 +57,7 @@ type Pages struct {
 // New returns the pages, which also offer a step-up for acts of other pages.
 func New(s *site.Site, p Ports) *Pages {
 	pages := &Pages{s, p}
-	s.OfferStepUp(pages.offerStepUp)
+	s.SetStepUpPage(pages.offerStepUp)
 	return pages
 }
 

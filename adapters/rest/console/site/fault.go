@@ -50,7 +50,7 @@ func (s *Site) visitOf(c *fiber.Ctx) (*Visit, bool) {
 
 // newMessageView returns what the page of an error says.
 func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
-	view := messageView{Title: "Not possible", Text: sentence(f.Message)}
+	view := messageView{Title: "Not possible", Text: asSentence(f.Message)}
 	switch {
 	case c.Response().StatusCode() == http.StatusNotFound:
 		view.Title = "Not found"

@@ -53,10 +53,10 @@ var inputs = map[string]struct{ field, label string }{
 func newProblem(message string) Problem {
 	for end := len(message); end > 0; end = strings.LastIndexAny(message[:end], " :") {
 		if in, known := inputs[message[:end]]; known {
-			return Problem{in.field, sentence(in.label + message[end:])}
+			return Problem{in.field, asSentence(in.label + message[end:])}
 		}
 	}
-	return Problem{Text: sentence(message)}
+	return Problem{Text: asSentence(message)}
 }
 
 // ProblemsOf returns the problems that an error describes.
@@ -76,10 +76,10 @@ func ProblemsOf(f *fault.Error) (problems Problems) {
 }
 
 // Sentence returns the message of an error for people.
-func Sentence(err error) string { return sentence(fault.PublicMessage(err)) }
+func Sentence(err error) string { return asSentence(fault.PublicMessage(err)) }
 
-// sentence returns a message of the core as a sentence.
-func sentence(message string) string {
+// asSentence returns a message of the core as a sentence.
+func asSentence(message string) string {
 	if message == "" {
 		return ""
 	}

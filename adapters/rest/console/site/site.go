@@ -50,7 +50,7 @@ type Site struct {
 	ports  Ports
 	guard  *http.CrossOriginProtection
 	static *staticFiles
-	stepUp func(v *Visit, title string) error // set by OfferStepUp
+	stepUp func(v *Visit, title string) error // set by SetStepUpPage
 }
 
 // New returns the frame of the console.
@@ -58,9 +58,9 @@ func New(p Ports) *Site {
 	return &Site{ports: p, guard: http.NewCrossOriginProtection(), static: newStaticFiles()}
 }
 
-// OfferStepUp sets what shows the page that offers a step-up for an act with a title. It must be called
+// SetStepUpPage sets what shows the page that offers a step-up for an act with a title. It must be called
 // before the first request.
-func (s *Site) OfferStepUp(show func(v *Visit, title string) error) { s.stepUp = show }
+func (s *Site) SetStepUpPage(show func(v *Visit, title string) error) { s.stepUp = show }
 
 // HasSignIn reports whether people can sign in.
 func (s *Site) HasSignIn() bool { return s.ports.Cookies != nil }
