@@ -6,7 +6,7 @@ import "os/exec"
 
 // setOwnGroup does nothing on systems other than Linux, where only the plugin's own process is
 // killed.
-func ownGroup(*exec.Cmd) {}
+func setOwnGroup(*exec.Cmd) {}
 
 // awaitExit returns false: it cannot wait on this system.
 func awaitExit(*exec.Cmd) bool { return false }

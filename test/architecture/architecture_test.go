@@ -18,13 +18,14 @@ func TestTree(t *testing.T) {
 		t.Fatal("there is no Go file to check")
 	}
 	checks := map[string]func([]source) []violation{
-		"rings":  checkRings,
-		"purity": checkPurity,
-		"docs":   checkPackageComments,
-		"sizes":  checkSizes,
-		"pages":  checkHandlers,
-		"names":  checkPackageNames,
-		"waits":  func(all []source) []violation { return checkWaits(all, realWaits) },
+		"rings":             checkRings,
+		"purity":            checkPurity,
+		"docs":              checkPackageComments,
+		"sizes":             checkSizes,
+		"pages":             checkHandlers,
+		"names":             checkPackageNames,
+		"names of comments": checkDocNames,
+		"waits":             func(all []source) []violation { return checkWaits(all, realWaits) },
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { report(t, check(all)) })

@@ -69,7 +69,7 @@ func (l *Connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// add tracks a connection. It returns false after CloseAll.
+// addConn tracks a connection. It returns false after CloseAll.
 func (l *Connections) addConn(c *trackedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +197,7 @@ type headerEnd struct {
 
 var endOfHeader = []byte("\r\n\r\n")
 
-// find reports whether the header ends in the bytes that were read next.
+// findEnd reports whether the header ends in the bytes that were read next.
 func (h *headerEnd) findEnd(read []byte) bool {
 	h.tail = append(h.tail, read...)
 	found := bytes.Contains(h.tail, endOfHeader)

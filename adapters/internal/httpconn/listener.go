@@ -148,7 +148,7 @@ func (a *Listener) Close() error {
 	return a.Listener.Close()
 }
 
-// note counts a failed accept, and logs it unless the last line is younger than logGap.
+// recordFailure counts a failed accept, and logs it unless the last line is younger than logGap.
 func (a *Listener) recordFailure(err error) {
 	a.failed.Inc()
 	a.unlogged++
@@ -159,7 +159,7 @@ func (a *Listener) recordFailure(err error) {
 	}
 }
 
-// rest waits before the next attempt, until Close at the latest.
+// waitBeforeRetry waits before the next attempt, until Close at the latest.
 func (a *Listener) waitBeforeRetry() {
 	a.wait = min(max(2*a.wait, firstWait), longestWait)
 	timer := time.NewTimer(a.wait)

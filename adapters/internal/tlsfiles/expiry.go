@@ -18,7 +18,7 @@ func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 	}, func() float64 { return float64(firstExpiry(of).Unix()) }))
 }
 
-// expiry returns when the first of the certificates expires. A listener has at least one.
+// firstExpiry returns when the first of the certificates expires. A listener has at least one.
 func firstExpiry(of *tls.Config) time.Time {
 	present, err := of.GetConfigForClient(nil)
 	if err != nil { // FollowFiles returns none

@@ -213,7 +213,7 @@ type meta struct {
 	MethodID *int    `json:"method_id" xml:"method_id"`
 }
 
-// envelope parses the envelope of a response without data.
+// parseEnvelope parses the envelope of a response without data.
 func (a response) parseEnvelope(t *testing.T) meta {
 	t.Helper()
 	var e struct {

@@ -165,7 +165,6 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestRename: a name is stored without spaces around it, and only a new one is an event.
 // TestTrustedNeedsFullTrust marks a device as trusted at each level. Below FULL_TRUST the mark counts after
 // the next code on the device; the level is that of the stored session, not that of a cached copy.
 func TestTrustedNeedsFullTrust(t *testing.T) {
@@ -206,6 +205,7 @@ func TestTrustedNeedsFullTrust(t *testing.T) {
 	}
 }
 
+// TestRename: a name is stored without spaces around it, and only a new one is an event.
 func TestRename(t *testing.T) {
 	fx, ctx, s := newFixture(t), context.Background(), annaSession(auth.Unverified)
 	for _, name := range []string{" Büro ", "Büro", ""} {

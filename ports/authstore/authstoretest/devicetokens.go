@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// token returns a token of a device; greater numbers are newer.
+// deviceToken returns a token of a device; greater numbers are newer.
 func deviceToken(d auth.Device, n byte) auth.DeviceToken {
 	return auth.DeviceToken{
 		Hash: auth.TokenHash{0xff, 0, '\'', 31: 255 - n}, DeviceID: d.ID,

@@ -35,7 +35,7 @@ func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 	}
 }
 
-// key returns a sample with every field set. Greater numbers were seen later.
+// sampleKey returns a sample with every field set. Greater numbers were seen later.
 func sampleKey(n byte) authstore.PublicKey {
 	return authstore.PublicKey{
 		ID: authstore.KeyID(fmt.Sprintf("key-%03d", n)), Key: bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),

@@ -99,7 +99,7 @@ func beginsAtZero(t *testing.T, s Stores) {
 	wantLockout(t.Context(), t, s, "device:other", auth.Lockout{})
 }
 
-// failedChange also fails the first change of a subject.
+// lockoutFailedChange also fails the first change of a subject.
 func lockoutFailedChange(t *testing.T, s Stores) {
 	failed := errors.New("failed")
 	for _, want := range []auth.Lockout{{}, lockoutSample()} {
@@ -121,7 +121,7 @@ func lockoutFailedChange(t *testing.T, s Stores) {
 	}
 }
 
-// losesNoUpdate begins with subjects that are not there, and makes some of the
+// lockoutLosesNoUpdate begins with subjects that are not there, and makes some of the
 // updates part of greater transactions, as a sign-in does.
 func lockoutLosesNoUpdate(t *testing.T, s Stores) {
 	const calls, subjects = 50, 2

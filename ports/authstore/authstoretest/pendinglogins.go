@@ -29,7 +29,7 @@ func runPendingLogins(t *testing.T, open func(t *testing.T) Stores) {
 	})
 }
 
-// sample returns one of a person with every field set. Greater numbers end later.
+// pendingLoginSample returns one of a person with every field set. Greater numbers end later.
 func pendingLoginSample(person, n int) auth.PendingLogin {
 	made := recordtest.Epoch().Add(time.Duration(n) * time.Minute)
 	return auth.PendingLogin{

@@ -159,7 +159,7 @@ func sessionFailedChange(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 }
 
-// losesNoUpdate lets an End come between the updates as well.
+// sessionLosesNoUpdate lets an End come between the updates as well.
 func sessionLosesNoUpdate(t *testing.T, s Stores) {
 	const calls = 20
 	session := Living(0, 1)

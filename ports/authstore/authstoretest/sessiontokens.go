@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 )
 
-// token returns an unspent token of a session.
+// sessionToken returns an unspent token of a session.
 func sessionToken(s auth.Session, n byte) auth.RefreshToken {
 	return auth.RefreshToken{
 		Hash: auth.TokenHash{0xff, 0, '\'', 31: n}, SessionID: s.ID,

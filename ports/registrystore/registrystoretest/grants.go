@@ -69,7 +69,7 @@ func removesGrants(t *testing.T, s registrystore.Grants) {
 	}
 }
 
-// inOrder are grants in the order of the port: by bytes, so that capitals come
+// grantsInOrder are grants in the order of the port: by bytes, so that capitals come
 // first, whatever a locale thinks of it.
 func grantsInOrder(t *testing.T) []registry.Grant {
 	t.Helper()
@@ -180,7 +180,7 @@ func listGrants(t *testing.T, s registrystore.Grants, after registry.Grant, limi
 	return got
 }
 
-// of checks the grants of a holder.
+// wantGrantsOf checks the grants of a holder.
 func wantGrantsOf(t *testing.T, s registrystore.Grants, holder registry.Holder, want ...registry.Grant) {
 	t.Helper()
 	got, err := s.Of(t.Context(), holder)

@@ -78,7 +78,7 @@ func putsManyTracked(t *testing.T, s MirrorStores) {
 	s.wantPage(t, "corp", "", 1000, all...)
 }
 
-// inServer makes a change in a transaction that has locked servers.
+// inServers makes a change in a transaction that has locked servers.
 func (s MirrorStores) inServers(t *testing.T, servers []string, change func(ctx context.Context) error) error {
 	t.Helper()
 	return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
