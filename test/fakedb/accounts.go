@@ -1,112 +1,166 @@
 package fakedb
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // Accounts implements [authstore.Accounts].
 type Accounts struct{ db *Database }
 
 // NewAccounts returns the accounts of a database.
-func NewAccounts(db *Database) *Accounts { return &Accounts{db: db} }
+func NewAccounts(db *Database) *Accounts { return &Accounts{db} }
 
-// Create adds an account.
+// Create implements [authstore.Accounts].
 func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if _, taken := t.auth.accounts[a.ID]; taken {
-			return errConflict("the account id exists already")
-		}
-		if _, err := t.auth.findAccountByEmail(a.Email); err == nil {
-			return errConflict("the e-mail address is already in use")
-		}
-		t.auth.accounts[a.ID] = copyAccount(a)
-		return nil
-	})
+	return s.db.accounts.insert(ctx, a)
 }
 
 // Get implements [authstore.Accounts].
-func (s *Accounts) Get(ctx context.Context, id auth.UserID) (a auth.Account, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		a, err = t.auth.findAccount(id)
-		return err
-	})
-	return a, err
+func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
+	return s.db.accounts.find(ctx, id)
 }
 
 // ByEmail implements [authstore.Accounts].
-func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (a auth.Account, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		a, err = t.auth.findAccountByEmail(email)
-		return err
-	})
-	return a, err
+func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
+	found, err := s.db.accounts.list(ctx, func(a auth.Account) bool { return a.Email == email }, byEmail)
+	if err == nil && len(found) == 0 {
+		err = s.db.accounts.errNotFound()
+	}
+	if err != nil {
+		return auth.Account{}, err
+	}
+	return found[0], nil
 }
 
 // Update implements [authstore.Accounts].
 func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		old, err := t.auth.findAccount(id)
-		if err != nil {
-			return err
-		}
-		a := old
-		if err := change(&a); err != nil {
-			return err
-		}
+	return s.db.accounts.update(ctx, id, func(a *auth.Account) error {
+		old := *a
+		err := change(a)
 		a.ID, a.Email, a.CreatedAt = old.ID, old.Email, old.CreatedAt
-		t.auth.accounts[id] = copyAccount(a)
-		return nil
+		return err
 	})
 }
 
-// List returns accounts in the order of their addresses.
-func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) (list []auth.Account, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		list = selectRows(t.auth.accounts,
-			func(a auth.Account) bool { return a.Email > after },
-			func(a, b auth.Account) int { return cmp.Compare(a.Email, b.Email) }, limit)
-		for i := range list {
-			list[i] = copyAccount(list[i])
+// List implements [authstore.Accounts].
+func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
+	found, err := s.db.accounts.list(ctx, func(a auth.Account) bool { return a.Email > after }, byEmail)
+	return first(found, limit), err
+}
+
+func byEmail(a, b auth.Account) int { return cmp.Compare(a.Email, b.Email) }
+
+// Challenges implements [authstore.Challenges].
+type Challenges struct{ db *Database }
+
+// NewChallenges returns the step-up challenges of a database.
+func NewChallenges(db *Database) *Challenges { return &Challenges{db} }
+
+// Create implements [authstore.Challenges].
+func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if err := cmp.Or(s.db.accounts.refer(c.UserID), s.db.sessions.refer(c.SessionID)); err != nil {
+			return err
 		}
-		return nil
+		return s.db.challenges.insert(ctx, c)
 	})
-	return list, err
 }
 
-func (t authTables) findAccount(id auth.UserID) (auth.Account, error) {
-	a, ok := t.accounts[id]
-	if !ok {
-		return auth.Account{}, errNotFound("account")
-	}
-	return copyAccount(a), nil
+// Get implements [authstore.Challenges].
+func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
+	return s.db.challenges.find(ctx, id)
 }
 
-func (t authTables) findAccountByEmail(email auth.Email) (auth.Account, error) {
-	for id, a := range t.accounts {
-		if a.Email == email {
-			return t.findAccount(id)
+// Update implements [authstore.Challenges].
+func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
+	return s.db.challenges.update(ctx, id, func(c *auth.Challenge) error {
+		err := change(c)
+		c.ID = id
+		return err
+	})
+}
+
+// DeleteExpired implements [authstore.Challenges].
+func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return s.db.challenges.removeAll(ctx, func(c auth.Challenge) bool { return c.ExpiresAt.Before(before) })
+}
+
+// PendingLogins implements [authstore.PendingLogins].
+type PendingLogins struct{ db *Database }
+
+// NewPendingLogins returns the pending logins of a database.
+func NewPendingLogins(db *Database) *PendingLogins { return &PendingLogins{db} }
+
+// Put implements [authstore.PendingLogins].
+func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if err := s.db.accounts.refer(p.UserID); err != nil {
+			return err
 		}
-	}
-	return auth.Account{}, errNotFound("account")
+		now := storedTime(p.CreatedAt)
+		_, err := s.db.pendingLogins.removeAll(ctx, func(old auth.PendingLogin) bool {
+			return old.UserID == p.UserID && !old.ExpiresAt.After(now)
+		})
+		return cmp.Or(err, s.db.pendingLogins.put(ctx, p))
+	})
 }
 
-// copyAccount returns a copy that shares no memory with a, with times as a database stores them.
-func copyAccount(a auth.Account) auth.Account {
-	a.MFA.Secret = copyBytes(a.MFA.Secret)
-	a.MFA.Recovery = append([]auth.RecoveryHash(nil), a.MFA.Recovery...)
-	a.MFA.Enrolment.At = truncateToMicroseconds(a.MFA.Enrolment.At)
-	a.CreatedAt, a.UpdatedAt = truncateToMicroseconds(a.CreatedAt), truncateToMicroseconds(a.UpdatedAt)
-	return a
+// Find implements [authstore.PendingLogins].
+func (s *PendingLogins) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error) {
+	return s.db.pendingLogins.find(ctx, pendingKey{user, identity})
 }
 
-// copyBytes returns a copy of b, or nil if b is empty.
-func copyBytes[B ~[]byte](b B) B {
-	if len(b) == 0 {
-		return nil
+// Take implements [authstore.PendingLogins].
+func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
+	return s.db.pendingLogins.remove(ctx, pendingKey{user, identity})
+}
+
+// RemoveAll implements [authstore.PendingLogins].
+func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
+	_, err := s.db.pendingLogins.removeAll(ctx, func(p auth.PendingLogin) bool { return p.UserID == user })
+	return err
+}
+
+// DeleteExpired implements [authstore.PendingLogins].
+func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return s.db.pendingLogins.removeAll(ctx, func(p auth.PendingLogin) bool { return p.ExpiresAt.Before(before) })
+}
+
+// Lockouts implements [authstore.Lockouts].
+type Lockouts struct{ db *Database }
+
+// NewLockouts returns the lockouts of a database.
+func NewLockouts(db *Database) *Lockouts { return &Lockouts{db} }
+
+// Update implements [authstore.Lockouts].
+func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		l, err := s.Get(ctx, key)
+		if err := cmp.Or(err, change(&l)); err != nil {
+			return err
+		}
+		return s.db.lockouts.put(ctx, lockoutRow{key, l})
+	})
+}
+
+// Get implements [authstore.Lockouts].
+func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
+	l, err := s.db.lockouts.find(ctx, key)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
 	}
-	return bytes.Clone(b)
+	return l.Lockout, err
+}
+
+// DeleteBefore implements [authstore.Lockouts].
+func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return s.db.lockouts.removeAll(ctx, func(l lockoutRow) bool { return l.Lockout.Latest().Before(before) })
 }

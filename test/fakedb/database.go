@@ -1,37 +1,77 @@
-// Package fakedb keeps all records in the memory of the process: accounts, sessions, devices,
-// challenges, audit events, lockouts, keys, servers, quarantine, grants, policies of publishers and
-// methods. It replaces the database in tests of use cases and passes the same contract suites. It
-// is not suitable for a service, because everything is lost when the process ends, and every change
-// copies the tables.
+// Package fakedb is a database in the memory of the process, for tests of use cases. It passes the
+// contract suites of the stores, so that a use case meets the conflicts, orders and rollbacks of a
+// real database. It is not suitable for a service: everything is lost when the process ends, and it
+// runs one transaction at a time.
 package fakedb
 
 import (
 	"context"
 	"sync"
-	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Database contains the tables that the stores of this package share. It is safe for concurrent
-// use: it runs one transaction at a time.
+// Database has the tables that the stores of this package share. It is safe for concurrent use.
 type Database struct {
-	mu     sync.Mutex
-	tables tables
+	mu   sync.Mutex
+	undo []func() // undoes the changes of the running transaction, last first
+
+	accounts      *table[auth.UserID, auth.Account]
+	devices       *table[auth.DeviceID, auth.Device]
+	deviceTokens  *table[auth.TokenHash, auth.DeviceToken]
+	sessions      *table[auth.SessionID, auth.Session]
+	refreshTokens *table[auth.TokenHash, auth.RefreshToken]
+	cookies       *table[auth.TokenHash, auth.SessionCookie]
+	challenges    *table[auth.ChallengeID, auth.Challenge]
+	pendingLogins *table[pendingKey, auth.PendingLogin]
+	lockouts      *table[auth.LockoutKey, lockoutRow]
+	events        *table[auth.EventID, eventRow]
+	signingKeys   *table[authstore.KeyID, authstore.PublicKey]
+	rootSecrets   *table[int, []byte] // one row
+	counts        *table[countKey, countRow]
+	totals        *table[history.Value, countRow]
+	additions     *table[int64, additionRow]
+	deferred      *table[auth.SessionID, additionRow]
+
+	versions    *table[versionKey, versionRow]
+	grants      *table[registry.Grant, registry.Grant]
+	policies    *table[publisher.PolicyID, publisher.Policy]
+	methods     *table[catalogue.MethodID, catalogue.Method]
+	reviews     *table[review.ID, review.Review]
+	rules       *table[review.RuleID, review.Rule]
+	notices     *table[registry.Holder, noticeRow]
+	quarantined *table[versionKey, registry.Quarantined] // the zero version is the whole server
+	priors      *table[versionKey, priorRow]
+	views       *table[view.Name, view.View]
+	viewTokens  *table[viewTokenKey, view.Token]
+	webhooks    *table[event.WebhookID, webhookRow]
+	deliveries  *table[int64, event.Delivery]
+	mirrors     *table[mirror.Name, mirrorRow]
+	tracked     *table[trackedKey, trackedRow]
+
+	sequence int64 // the last number of a row; like that of a database, a rollback does not reset it
 }
 
-// tables contains all records. A stored value is only replaced, never changed in place, so a
-// shallow copy of the maps is a snapshot.
-type tables struct {
-	auth     authTables
-	registry registryTables
-}
-
-func (t tables) clone() tables {
-	return tables{auth: t.auth.clone(), registry: t.registry.clone()}
-}
-
-// New returns an empty database.
+// New returns a database with the methods of the contract and no other records.
 func New() *Database {
-	return &Database{tables: tables{auth: newAuthTables(), registry: newRegistryTables()}}
+	db := &Database{}
+	db.addAuthTables()
+	db.addRegistryTables()
+	return db
+}
+
+func (d *Database) nextNumber() int64 {
+	d.sequence++
+	return d.sequence
 }
 
 // carrier is the context key of the transaction of a database.
@@ -43,75 +83,63 @@ type running struct {
 }
 
 // Atomically implements transaction.Runner. If do fails or panics, a nested call failed, or ctx has
-// ended, it restores the tables.
+// ended, it undoes all changes.
 func (d *Database) Atomically(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if t := d.currentTransaction(ctx); t != nil {
-		err := do(ctx)
+	t := d.currentTransaction(ctx)
+	if t != nil {
+		err := d.run(ctx, do)
 		if err != nil && t.failure == nil {
 			t.failure = err
 		}
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before, done := d.tables.clone(), false
-	defer func() {
-		if !done {
-			d.tables = before
+	return d.run(ctx, func(ctx context.Context) error {
+		if err := do(ctx); err != nil {
+			return err
 		}
-	}()
-	t := &running{}
-	if err := do(context.WithValue(ctx, carrier{d}, t)); err != nil {
-		return err
-	}
-	if t.failure != nil {
-		return t.failure
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done = true
-	return nil
+		if err := d.currentTransaction(ctx).failure; err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
 }
 
-// readTables calls do with the tables, in the transaction of ctx if there is one. Do must not
-// change the tables or keep references to their maps and slices.
-func (d *Database) readTables(ctx context.Context, do func(t *tables) error) error {
+// run calls do in the transaction of ctx, or in a new one. If do fails or panics, it undoes the
+// changes of do only: the transaction may continue.
+func (d *Database) run(ctx context.Context, do func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if d.currentTransaction(ctx) == nil {
 		d.mu.Lock()
-		defer d.mu.Unlock()
+		defer func() {
+			d.undo = nil
+			d.mu.Unlock()
+		}()
+		ctx = context.WithValue(ctx, carrier{d}, &running{})
 	}
-	return do(&d.tables)
+	start, done := len(d.undo), false
+	defer func() {
+		for !done && len(d.undo) > start {
+			d.undo[len(d.undo)-1]()
+			d.undo = d.undo[:len(d.undo)-1]
+		}
+	}()
+	err := do(ctx)
+	done = err == nil
+	return err
 }
 
-// writeTables calls do with the tables, in the transaction of ctx or a new one. Do must make all
-// checks before it changes anything, because a transaction may continue after an error.
-func (d *Database) writeTables(ctx context.Context, do func(t *tables) error) error {
-	if err := ctx.Err(); err != nil {
+// result is run for a function that returns a value.
+func result[T any](ctx context.Context, d *Database, do func(ctx context.Context) (T, error)) (value T, err error) {
+	err = d.run(ctx, func(ctx context.Context) error {
+		value, err = do(ctx)
 		return err
-	}
-	if d.currentTransaction(ctx) != nil {
-		return do(&d.tables)
-	}
-	return d.Atomically(ctx, func(context.Context) error { return do(&d.tables) })
+	})
+	return value, err
 }
 
 func (d *Database) currentTransaction(ctx context.Context) *running {
 	t, _ := ctx.Value(carrier{d}).(*running)
 	return t
-}
-
-// truncateToMicroseconds returns a time as databases store it: in UTC, with microseconds, without a
-// monotonic clock. The zero time does not change.
-func truncateToMicroseconds(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Microsecond)
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -16,54 +16,77 @@ type Grants struct{ db *Database }
 var _ registrystore.Grants = (*Grants)(nil)
 
 // NewGrants returns the grants of a database.
-func NewGrants(db *Database) *Grants { return &Grants{db: db} }
+func NewGrants(db *Database) *Grants { return &Grants{db} }
 
 // Add implements [registrystore.Grants].
-func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if t.registry.grants[g] {
-			return fault.New(fault.Conflict, "the grant already exists")
-		}
-		t.registry.grants[g] = true
-		return nil
-	})
-}
+func (s *Grants) Add(ctx context.Context, g registry.Grant) error { return s.db.grants.insert(ctx, g) }
 
-// Remove deletes a grant.
+// Remove implements [registrystore.Grants].
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if !t.registry.grants[g] {
-			return fault.New(fault.NotFound, "the grant does not exist")
-		}
-		delete(t.registry.grants, g)
-		return nil
-	})
+	return s.db.grants.remove(ctx, g)
 }
 
-// Of returns the grants of a holder.
+// Of implements [registrystore.Grants].
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.selectSorted(ctx, func(g registry.Grant) bool { return g.Holder == holder })
+	return s.db.grants.list(ctx, func(g registry.Grant) bool { return g.Holder == holder }, compareGrants)
 }
 
-// List returns a page of all grants.
+// List implements [registrystore.Grants].
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	found, err := s.selectSorted(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 })
-	return found[:min(limit, len(found))], err
-}
-
-func (s *Grants) selectSorted(ctx context.Context, wanted func(registry.Grant) bool) (found []registry.Grant, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for g := range t.registry.grants {
-			if wanted(g) {
-				found = append(found, g)
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(found, compareGrants)
-	return found, err
+	found, err := s.db.grants.list(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 }, compareGrants)
+	return first(found, limit), err
 }
 
 func compareGrants(a, b registry.Grant) int {
 	return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Pattern.String(), b.Pattern.String()))
+}
+
+// Policies implements [registrystore.Policies].
+type Policies struct{ db *Database }
+
+var _ registrystore.Policies = (*Policies)(nil)
+
+// NewPolicies returns the policies of a database.
+func NewPolicies(db *Database) *Policies { return &Policies{db} }
+
+// Add implements [registrystore.Policies].
+func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
+	return s.db.policies.insert(ctx, p)
+}
+
+// Remove implements [registrystore.Policies].
+func (s *Policies) Remove(ctx context.Context, id publisher.PolicyID) error {
+	return s.db.policies.remove(ctx, id)
+}
+
+// Find implements [registrystore.Policies].
+func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
+	q.CheckedBefore = storedTime(q.CheckedBefore)
+	found, err := s.db.policies.list(ctx, func(p publisher.Policy) bool { return selectsPolicy(q, p) },
+		func(a, b publisher.Policy) int { return cmp.Compare(a.ID, b.ID) })
+	if q.Limit > 0 {
+		found = first(found, q.Limit)
+	}
+	return found, err
+}
+
+// Update implements [registrystore.Policies].
+func (s *Policies) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
+	return s.db.policies.update(ctx, id, func(p *publisher.Policy) error {
+		err := change(p)
+		p.ID = id
+		return err
+	})
+}
+
+func selectsPolicy(q registrystore.PolicyQuery, p publisher.Policy) bool {
+	switch {
+	case q.IDs != nil && !slices.Contains(q.IDs, p.ID),
+		q.Method != "" && p.Method != q.Method,
+		q.Domain != publisher.Domain{} && p.Domain != q.Domain,
+		q.Issuer != "" && p.Issuer != q.Issuer,
+		!q.CheckedBefore.IsZero() && !(p.Method.ByDomain() && p.CheckedAt.Before(q.CheckedBefore)):
+		return false
+	}
+	return p.ID > q.After
 }

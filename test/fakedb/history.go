@@ -1,6 +1,7 @@
 package fakedb
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,130 +14,107 @@ import (
 type History struct{ db *Database }
 
 // NewHistory returns the counts of a database.
-func NewHistory(db *Database) *History { return &History{db: db} }
+func NewHistory(db *Database) *History { return &History{db} }
 
-// countKey is a value of a person.
-type countKey struct {
-	user  auth.UserID
-	value history.Value
-}
-
-// deferral is a list of additions that are applied later.
-type deferral struct {
-	additions []history.Addition
-	at        time.Time
-}
-
-// Read returns the counts of values.
-func (h *History) Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (counts history.Counts, err error) {
-	counts = history.Counts{Person: history.Table{}, Everyone: history.Table{}}
-	err = h.db.readTables(ctx, func(t *tables) error {
+// Read implements [authstore.HistoryCounts].
+func (h *History) Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error) {
+	return result(ctx, h.db, func(context.Context) (history.Counts, error) {
+		counts := history.Counts{Person: history.Table{}, Everyone: history.Table{}}
 		for _, v := range person {
-			if c, ok := t.auth.counts[countKey{user, v}]; ok {
-				counts.Person[v] = c
+			if c, ok := h.db.counts.rows[countKey{user, v}]; ok {
+				counts.Person[v] = c.Count
 			}
 		}
 		for _, v := range everyone {
-			if c, ok := t.auth.totals[v]; ok {
-				counts.Everyone[v] = c
+			if c, ok := h.db.totals.rows[v]; ok {
+				counts.Everyone[v] = c.Count
 			}
 		}
-		return nil
+		return counts, nil
 	})
-	return counts, err
 }
 
-// Add adds to the counts of a person, and stores the additions until Gather is called.
+// Add implements [authstore.HistoryCounts].
 func (h *History) Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error {
-	return h.db.writeTables(ctx, func(t *tables) error { return t.auth.addHistory(user, additions, at) })
-}
-
-func (t *authTables) addHistory(user auth.UserID, additions []history.Addition, at time.Time) error {
-	if _, ok := t.accounts[user]; !ok {
-		return errMissing("account")
-	}
-	at = truncateToMicroseconds(at)
-	for _, a := range additions {
-		if key := (countKey{user, a.Value}); a.Person {
-			t.counts[key] = t.counts[key].Plus(a, at)
+	return h.db.run(ctx, func(ctx context.Context) error {
+		err := h.db.accounts.refer(user)
+		for _, a := range additions {
+			if a.Person {
+				err = cmp.Or(err, h.addToPerson(ctx, user, a, at))
+			}
 		}
-	}
-	t.additions[len(t.additions)] = deferral{additions, at}
-	return nil
-}
-
-// Defer stores additions of a session.
-func (h *History) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
-	return h.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.auth.sessions[session.ID]; !ok {
-			return errMissing("session")
-		}
-		t.auth.deferred[session.ID] = deferral{additions, session.CreatedAt}
-		return nil
+		return cmp.Or(err, h.db.additions.insert(ctx, additionRow{Number: h.db.nextNumber(), Additions: additions, At: at}))
 	})
 }
 
-// Confirm applies the additions of a session.
+func (h *History) addToPerson(ctx context.Context, user auth.UserID, a history.Addition, at time.Time) error {
+	count := h.db.counts.rows[countKey{user, a.Value}].Count
+	return h.db.counts.put(ctx, countRow{user, a.Value, count.Plus(a, storedTime(at))})
+}
+
+func (h *History) addToEveryone(ctx context.Context, a history.Addition, at time.Time) error {
+	return h.db.totals.put(ctx, countRow{Value: a.Value, Count: h.db.totals.rows[a.Value].Count.Plus(a, storedTime(at))})
+}
+
+// Defer implements [authstore.HistoryDeferrals].
+func (h *History) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
+	return h.db.run(ctx, func(ctx context.Context) error {
+		row := additionRow{Session: session.ID, Additions: additions, At: session.CreatedAt}
+		return cmp.Or(h.db.sessions.refer(session.ID), h.db.deferred.put(ctx, row))
+	})
+}
+
+// Confirm implements [authstore.HistoryDeferrals].
 func (h *History) Confirm(ctx context.Context, session auth.SessionID) error {
-	return h.db.writeTables(ctx, func(t *tables) error {
-		d, ok := t.auth.deferred[session]
+	return h.db.run(ctx, func(ctx context.Context) error {
+		d, ok := h.db.deferred.rows[session]
 		if !ok {
 			return nil
 		}
-		delete(t.auth.deferred, session)
-		return t.auth.addHistory(t.auth.sessions[session].UserID, d.additions, d.at)
+		return cmp.Or(h.db.deferred.remove(ctx, session),
+			h.Add(ctx, h.db.sessions.rows[session].UserID, d.Additions, d.At))
 	})
 }
 
-// Gather adds the stored additions to the counts of everybody.
-func (h *History) Gather(ctx context.Context) (n int, err error) {
-	err = h.db.writeTables(ctx, func(t *tables) error {
-		n = len(t.auth.additions)
-		for _, d := range t.auth.additions {
-			history.Counts{Everyone: t.auth.totals}.Apply(onlyEveryone(d.additions), d.at)
+// Gather implements [authstore.HistoryTotals].
+func (h *History) Gather(ctx context.Context) (int, error) {
+	return result(ctx, h.db, func(ctx context.Context) (int, error) {
+		rows, err := h.db.additions.list(ctx, all, func(a, b additionRow) int { return cmp.Compare(a.Number, b.Number) })
+		for _, row := range rows {
+			err = cmp.Or(err, h.db.additions.remove(ctx, row.Number))
+			for _, a := range row.Additions {
+				if a.Everyone {
+					err = cmp.Or(err, h.addToEveryone(ctx, a, row.At))
+				}
+			}
 		}
-		clear(t.auth.additions)
-		return nil
+		return len(rows), err
 	})
-	return n, err
 }
 
-func onlyEveryone(additions []history.Addition) (list []history.Addition) {
-	for _, a := range additions {
-		a.Person = false
-		list = append(list, a)
-	}
-	return list
-}
-
-// Merge adds whole counts.
+// Merge implements [authstore.HistoryTotals].
 func (h *History) Merge(ctx context.Context, user auth.UserID, counts history.Counts) error {
-	return h.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.auth.accounts[user]; !ok && user != "" {
-			return errMissing("account")
-		}
-		for v, c := range counts.Person {
-			if key := (countKey{user, v}); user != "" {
-				t.auth.counts[key] = mergeCounts(t.auth.counts[key], c)
+	return h.db.run(ctx, func(ctx context.Context) (err error) {
+		if user != "" {
+			err = h.db.accounts.refer(user)
+			for v, c := range counts.Person {
+				err = cmp.Or(err, h.addToPerson(ctx, user, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
 			}
 		}
 		for v, c := range counts.Everyone {
-			t.auth.totals[v] = mergeCounts(t.auth.totals[v], c)
+			err = cmp.Or(err, h.addToEveryone(ctx, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
 		}
-		return nil
+		return err
 	})
 }
 
-func mergeCounts(a, b history.Count) history.Count {
-	return a.Plus(history.Addition{Weight: b.Sum, Version: b.Version}, truncateToMicroseconds(b.Last))
-}
-
-// DeleteExpired deletes old counts.
-func (h *History) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
-	err = h.db.writeTables(ctx, func(t *tables) error {
-		old := func(c history.Count) bool { return c.Last.Before(truncateToMicroseconds(before)) }
-		n = deleteRows(t.auth.counts, old) + deleteRows(t.auth.totals, old)
-		return nil
+// DeleteExpired implements [authstore.HistoryCounts].
+func (h *History) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return result(ctx, h.db, func(ctx context.Context) (int, error) {
+		old := func(c countRow) bool { return c.Count.Last.Before(before) }
+		persons, err := h.db.counts.removeAll(ctx, old)
+		everyone, err2 := h.db.totals.removeAll(ctx, old)
+		return persons + everyone, cmp.Or(err, err2)
 	})
-	return n, err
 }

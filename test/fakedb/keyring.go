@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -12,59 +13,47 @@ import (
 type Keyring struct{ db *Database }
 
 // NewKeyring returns the shared keys of a database.
-func NewKeyring(db *Database) *Keyring { return &Keyring{db: db} }
+func NewKeyring(db *Database) *Keyring { return &Keyring{db} }
 
-// Announce stores a public key, or updates the time at which it was last announced.
+// Announce implements [authstore.KeyRing].
 func (r *Keyring) Announce(ctx context.Context, k authstore.PublicKey) error {
-	return r.db.writeTables(ctx, func(t *tables) error {
-		known, ok := t.auth.signingKeys[k.ID]
+	return r.db.run(ctx, func(ctx context.Context) error {
+		known, ok := r.db.signingKeys.rows[k.ID]
 		switch {
 		case ok && !known.Key.Equal(k.Key):
-			return errConflict("the key id belongs to another key")
-		case !ok || known.SeenAt.Before(k.SeenAt):
-			t.auth.signingKeys[k.ID] = copyKey(k)
+			return fault.New(fault.Conflict, "the key id belongs to another key")
+		case ok && !known.SeenAt.Before(k.SeenAt):
+			return nil
 		}
-		return nil
+		return r.db.signingKeys.put(ctx, k)
 	})
 }
 
-// PublicKeys returns the keys that were announced at or after a time.
-func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) (keys []authstore.PublicKey, err error) {
-	err = r.db.readTables(ctx, func(t *tables) error {
-		keys = selectRows(t.auth.signingKeys,
-			func(k authstore.PublicKey) bool { return !k.SeenAt.Before(truncateToMicroseconds(since)) },
-			func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) }, len(t.auth.signingKeys))
-		for i := range keys {
-			keys[i] = copyKey(keys[i])
-		}
-		return nil
-	})
-	return keys, err
+// PublicKeys implements [authstore.KeyRing].
+func (r *Keyring) PublicKeys(ctx context.Context, since time.Time) ([]authstore.PublicKey, error) {
+	since = storedTime(since)
+	return r.db.signingKeys.list(ctx, func(k authstore.PublicKey) bool { return !k.SeenAt.Before(since) },
+		func(a, b authstore.PublicKey) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Withdraw deletes keys.
+// Withdraw implements [authstore.KeyRing].
 func (r *Keyring) Withdraw(ctx context.Context, ids ...authstore.KeyID) error {
-	return r.db.writeTables(ctx, func(t *tables) error {
-		for _, id := range ids {
-			delete(t.auth.signingKeys, id)
-		}
-		return nil
-	})
+	withdrawn := map[authstore.KeyID]bool{}
+	for _, id := range ids {
+		withdrawn[id] = true
+	}
+	_, err := r.db.signingKeys.removeAll(ctx, func(k authstore.PublicKey) bool { return withdrawn[k.ID] })
+	return err
 }
 
-// RootSecret returns the root secret. If no root secret is stored, it first stores candidate.
-func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) (secret []byte, err error) {
-	err = r.db.writeTables(ctx, func(t *tables) error {
-		if len(t.auth.rootSecret) == 0 {
-			t.auth.rootSecret = copyBytes(candidate)
+// RootSecret implements [authstore.KeyRing].
+func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, error) {
+	return result(ctx, r.db, func(ctx context.Context) ([]byte, error) {
+		if len(r.db.rootSecrets.rows[0]) == 0 {
+			if err := r.db.rootSecrets.put(ctx, candidate); err != nil {
+				return nil, err
+			}
 		}
-		secret = copyBytes(t.auth.rootSecret)
-		return nil
+		return r.db.rootSecrets.find(ctx, 0)
 	})
-	return secret, err
-}
-
-func copyKey(k authstore.PublicKey) authstore.PublicKey {
-	k.Key, k.SeenAt = copyBytes(k.Key), truncateToMicroseconds(k.SeenAt)
-	return k
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -16,95 +15,67 @@ type Quarantine struct{ db *Database }
 var _ registrystore.Quarantine = (*Quarantine)(nil)
 
 // NewQuarantine returns what is in quarantine of a database.
-func NewQuarantine(db *Database) *Quarantine { return &Quarantine{db: db} }
+func NewQuarantine(db *Database) *Quarantine { return &Quarantine{db} }
 
 // Entries implements [registrystore.Quarantine].
 func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
-	return s.selectEntries(ctx, func(q *registry.Quarantined) bool { return q.Name == name })
+	return s.db.quarantined.list(ctx, func(q registry.Quarantined) bool { return q.Name == name }, compareQuarantined)
 }
 
 // PriorStatuses implements [registrystore.Quarantine].
 func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) (found []registry.PriorStatus, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for key, p := range t.registry.priorStatuses {
-			if key.name == name {
-				found = append(found, p)
-			}
-		}
-		return nil
+	rows, err := s.db.priors.list(ctx, func(p priorRow) bool { return p.Name == name }, func(a, b priorRow) int {
+		return cmp.Compare(a.Prior.Version.String(), b.Prior.Version.String())
 	})
-	slices.SortFunc(found, func(a, b registry.PriorStatus) int { return cmp.Compare(a.Version.String(), b.Version.String()) })
+	for _, row := range rows {
+		found = append(found, row.Prior)
+	}
 	return found, err
 }
 
 // Add implements [registrystore.Quarantine].
 func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		key := versionKey{q.Name, q.Version}
-		if _, taken := t.registry.quarantined[key]; taken {
-			return fault.New(fault.Conflict, "it is in quarantine already")
-		}
-		q.Since = truncateToMicroseconds(q.Since)
-		t.registry.quarantined[key] = q
-		for _, p := range prior {
-			key := versionKey{q.Name, p.Version}
-			if _, stored := t.registry.priorStatuses[key]; !stored {
-				p.ChangedAt = truncateToMicroseconds(p.ChangedAt)
-				t.registry.priorStatuses[key] = p
-			}
-		}
-		return nil
+	prior = slices.Clone(prior)
+	return s.db.run(ctx, func(ctx context.Context) error {
+		prior = slices.DeleteFunc(prior, func(p registry.PriorStatus) bool { return s.db.priors.has(versionKey{q.Name, p.Version}) })
+		return cmp.Or(s.db.quarantined.insert(ctx, q), s.SetPrior(ctx, q.Name, prior))
 	})
 }
 
 // SetPrior implements [registrystore.Quarantine].
 func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
+	return s.db.run(ctx, func(ctx context.Context) (err error) {
 		for _, p := range prior {
-			p.ChangedAt = truncateToMicroseconds(p.ChangedAt)
-			t.registry.priorStatuses[versionKey{name, p.Version}] = p
+			err = cmp.Or(err, s.db.priors.put(ctx, priorRow{name, p}))
 		}
-		return nil
+		return err
 	})
 }
 
 // Remove implements [registrystore.Quarantine].
 func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		key := versionKey{name, version}
-		if _, ok := t.registry.quarantined[key]; !ok {
-			return fault.New(fault.NotFound, "it is not in quarantine")
-		}
-		delete(t.registry.quarantined, key)
-		for _, v := range released {
-			delete(t.registry.priorStatuses, versionKey{name, v})
-		}
-		return nil
+	return s.db.run(ctx, func(ctx context.Context) error {
+		_, err := s.db.priors.removeAll(ctx, func(p priorRow) bool {
+			return p.Name == name && slices.Contains(released, p.Prior.Version)
+		})
+		return cmp.Or(s.db.quarantined.remove(ctx, versionKey{name, version}), err)
 	})
 }
 
 // List implements [registrystore.Quarantine].
 func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
-	found, err := s.selectEntries(ctx, func(e *registry.Quarantined) bool {
-		return compareTo(e, q.AfterName, q.AfterVersion) > 0 &&
+	found, err := s.db.quarantined.list(ctx, func(e registry.Quarantined) bool {
+		return comparePosition(e.Name, e.Version, q.AfterName, q.AfterVersion) > 0 &&
 			slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(e.Name) })
-	})
-	return found[:min(q.Limit, len(found))], err
+	}, compareQuarantined)
+	return first(found, q.Limit), err
 }
 
-func (s *Quarantine) selectEntries(ctx context.Context, wanted func(*registry.Quarantined) bool) (found []registry.Quarantined, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for _, q := range t.registry.quarantined {
-			if wanted(&q) {
-				found = append(found, q)
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(found, func(a, b registry.Quarantined) int { return compareTo(&a, b.Name.String(), b.Version.String()) })
-	return found, err
+func compareQuarantined(a, b registry.Quarantined) int {
+	return comparePosition(a.Name, a.Version, b.Name.String(), b.Version.String())
 }
 
-func compareTo(q *registry.Quarantined, name, version string) int {
-	return cmp.Or(cmp.Compare(q.Name.String(), name), cmp.Compare(q.Version.String(), version))
+// comparePosition compares a version with a position in a list.
+func comparePosition(name registry.Name, version registry.Version, afterName, afterVersion string) int {
+	return cmp.Or(cmp.Compare(name.String(), afterName), cmp.Compare(version.String(), afterVersion))
 }

@@ -19,69 +19,59 @@ type Reviews struct{ db *Database }
 var (
 	_ registrystore.Reviews       = (*Reviews)(nil)
 	_ registrystore.ReviewBacklog = (*Reviews)(nil)
+	_ registrystore.ReviewRules   = (*ReviewRules)(nil)
+	_ registrystore.ReviewNotices = (*ReviewNotices)(nil)
 )
 
 // NewReviews returns the reviews of a database.
-func NewReviews(db *Database) *Reviews { return &Reviews{db: db} }
+func NewReviews(db *Database) *Reviews { return &Reviews{db} }
 
 // Add implements [registrystore.Reviews].
 func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if r.State != review.Pending {
-			t.registry.reviews[r.ID] = copyReview(r)
-			return nil
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if err := s.db.reviews.insert(ctx, r); err != nil || r.State != review.Pending {
+			return err
 		}
-		pending := 0
-		for _, other := range t.registry.reviews {
-			if other.State != review.Pending {
-				continue
-			}
-			if other.Name == r.Name && other.Version == r.Version {
-				return fault.New(fault.Conflict, "a document of the version waits for review already")
-			}
-			if other.Submitter.Key == r.Submitter.Key {
-				pending++
-			}
+		pending, err := s.find(ctx, func(other review.Review) bool {
+			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key
+		})
+		if n := len(pending) - 1; n >= limit {
+			return fault.Newf(fault.Exhausted, "%d documents wait for review", n)
 		}
-		if pending >= limit {
-			return fault.Newf(fault.Exhausted, "%d documents wait for review", pending)
-		}
-		t.registry.reviews[r.ID] = copyReview(r)
-		return nil
+		return err
 	})
 }
 
 // Decide implements [registrystore.Reviews].
 func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		stored, ok := t.registry.reviews[r.ID]
-		if !ok || stored.State != review.Pending {
-			return fault.New(fault.Conflict, "the review is not pending any more")
+	err := s.db.reviews.update(ctx, r.ID, func(stored *review.Review) error {
+		if stored.State != review.Pending {
+			return errDecided()
 		}
-		r = copyReview(r)
 		stored.State, stored.Replaced, stored.DecidedBy, stored.DecidedAt, stored.Comment, stored.Rule =
 			r.State, r.Replaced, r.DecidedBy, r.DecidedAt, r.Comment, r.Rule
-		t.registry.reviews[r.ID] = stored
 		return nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		return errDecided()
+	}
+	return err
 }
+
+func errDecided() error { return fault.New(fault.Conflict, "the review is not pending any more") }
 
 // Get implements [registrystore.Reviews].
 func (s *Reviews) Get(ctx context.Context, id review.ID) (review.Review, error) {
-	return s.findOne(ctx, func(r *review.Review) bool { return r.ID == id })
+	return s.db.reviews.find(ctx, id)
 }
 
 // PendingOf implements [registrystore.Reviews].
 func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
-	return s.findOne(ctx, func(r *review.Review) bool {
+	found, err := s.find(ctx, func(r review.Review) bool {
 		return r.Name == name && r.Version == version && r.State == review.Pending
 	})
-}
-
-func (s *Reviews) findOne(ctx context.Context, wanted func(*review.Review) bool) (review.Review, error) {
-	found, err := s.find(ctx, wanted)
 	if err == nil && len(found) == 0 {
-		err = fault.New(fault.NotFound, "the review does not exist")
+		err = s.db.reviews.errNotFound()
 	}
 	if err != nil {
 		return review.Review{}, err
@@ -89,77 +79,59 @@ func (s *Reviews) findOne(ctx context.Context, wanted func(*review.Review) bool)
 	return found[0], nil
 }
 
-// find returns the wanted reviews in the order of List.
-func (s *Reviews) find(ctx context.Context, wanted func(*review.Review) bool) (found []review.Review, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for _, r := range t.registry.reviews {
-			if wanted(&r) {
-				found = append(found, copyReview(r))
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(found, func(a, b review.Review) int {
+// find returns the reviews that match, in the order of List.
+func (s *Reviews) find(ctx context.Context, matches func(review.Review) bool) ([]review.Review, error) {
+	return s.db.reviews.list(ctx, matches, func(a, b review.Review) int {
 		return cmp.Or(a.SubmittedAt.Compare(b.SubmittedAt), cmp.Compare(a.ID, b.ID))
 	})
-	return found, err
 }
 
 // List implements [registrystore.Reviews].
 func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
-	q.After = truncateToMicroseconds(q.After)
-	found, err := s.find(ctx, func(r *review.Review) bool { return selectsReview(&q, r) })
+	q.After = storedTime(q.After)
+	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) })
 	if err != nil {
 		return registrystore.ReviewPage{}, err
 	}
-	size := 0
-	for i := range found {
-		if i == q.Limit || q.Bytes > 0 && size >= q.Bytes {
-			return registrystore.ReviewPage{Reviews: found[:i], More: true}, nil
-		}
-		size += len(found[i].Document)
-	}
-	return registrystore.ReviewPage{Reviews: found}, nil
+	n := countUntil(found, q.Limit, q.Bytes, func(r review.Review) int { return len(r.Document) })
+	return registrystore.ReviewPage{Reviews: found[:n], More: n < len(found)}, nil
 }
 
 // Compared implements [registrystore.Reviews].
 func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]byte, error) {
-	documents := make([][]byte, len(pending))
-	return documents, s.db.readTables(ctx, func(t *tables) error {
-		for _, stored := range t.registry.versions {
+	return result(ctx, s.db, func(context.Context) ([][]byte, error) {
+		documents := make([][]byte, len(pending))
+		for _, stored := range s.db.versions.rows {
 			for i, r := range pending {
 				if stored.Name == r.Name && (r.Kind == review.Replacement && stored.Version == r.Version || r.Kind == review.NewVersion && stored.Latest) {
 					documents[i] = bytes.Clone(stored.Document)
 				}
 			}
 		}
-		return nil
+		return documents, nil
 	})
 }
 
 // CountPending implements [registrystore.ReviewBacklog].
 func (s *Reviews) CountPending(ctx context.Context) (int, error) {
-	found, err := s.find(ctx, func(r *review.Review) bool { return r.State == review.Pending })
+	found, err := s.find(ctx, func(r review.Review) bool { return r.State == review.Pending })
 	return len(found), err
 }
 
 // DecidedByOperator implements [registrystore.ReviewBacklog].
 func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
-	after, until = truncateToMicroseconds(after), truncateToMicroseconds(until)
-	found, err := s.find(ctx, func(r *review.Review) bool {
+	after, until = storedTime(after), storedTime(until)
+	found, err := s.db.reviews.list(ctx, func(r review.Review) bool {
 		return r.DecidedBy == review.Operator && r.DecidedAt.After(after) && !r.DecidedAt.After(until)
-	})
-	slices.SortFunc(found, func(a, b review.Review) int {
-		return cmp.Or(a.DecidedAt.Compare(b.DecidedAt), cmp.Compare(a.ID, b.ID))
-	})
-	found = found[:min(limit, len(found))]
+	}, func(a, b review.Review) int { return cmp.Or(a.DecidedAt.Compare(b.DecidedAt), cmp.Compare(a.ID, b.ID)) })
+	found = first(found, limit)
 	for i := range found {
 		found[i].Document, found[i].Replaced = nil, nil
 	}
 	return found, err
 }
 
-func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
+func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
 	if q.State != "" && r.State != q.State {
 		return false
 	}
@@ -175,17 +147,44 @@ func selectsReview(q *registrystore.ReviewQuery, r *review.Review) bool {
 	return q.After.IsZero() || cmp.Or(r.SubmittedAt.Compare(q.After), cmp.Compare(r.ID, q.AfterID)) > 0
 }
 
-// copyReview returns a review that shares no memory with r, as it comes back from a database.
-func copyReview(r review.Review) review.Review {
-	r.Document, r.Replaced = bytes.Clone(r.Document), bytes.Clone(r.Replaced)
-	r.Checks, r.Submitter.Makers = cloneList(r.Checks), cloneList(r.Submitter.Makers)
-	r.SubmittedAt, r.DecidedAt = truncateToMicroseconds(r.SubmittedAt), truncateToMicroseconds(r.DecidedAt)
-	return r
+// ReviewRules implements [registrystore.ReviewRules].
+type ReviewRules struct{ db *Database }
+
+// NewReviewRules returns the rules of a database.
+func NewReviewRules(db *Database) *ReviewRules { return &ReviewRules{db} }
+
+// Add implements [registrystore.ReviewRules].
+func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error { return s.db.rules.put(ctx, r) }
+
+// Remove implements [registrystore.ReviewRules].
+func (s *ReviewRules) Remove(ctx context.Context, id review.RuleID) error {
+	return s.db.rules.remove(ctx, id)
 }
 
-func cloneList[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	return slices.Clone(list)
+// All implements [registrystore.ReviewRules].
+func (s *ReviewRules) All(ctx context.Context) ([]review.Rule, error) {
+	return s.db.rules.list(ctx, all, func(a, b review.Rule) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// ReviewNotices implements [registrystore.ReviewNotices].
+type ReviewNotices struct{ db *Database }
+
+// NewReviewNotices returns the notices of a database.
+func NewReviewNotices(db *Database) *ReviewNotices { return &ReviewNotices{db} }
+
+// Last implements [registrystore.ReviewNotices].
+func (s *ReviewNotices) Last(ctx context.Context, reviewer registry.Holder) (time.Time, error) {
+	return result(ctx, s.db, func(context.Context) (time.Time, error) { return s.db.notices.rows[reviewer].Last, nil })
+}
+
+// Record implements [registrystore.ReviewNotices].
+func (s *ReviewNotices) Record(ctx context.Context, reviewer registry.Holder, last, now time.Time) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if !s.db.notices.rows[reviewer].Last.Equal(storedTime(last)) {
+			return fault.New(fault.Conflict, "the reviewer was notified meanwhile")
+		}
+		return s.db.notices.put(ctx, noticeRow{reviewer, now})
+	})
 }

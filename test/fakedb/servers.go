@@ -1,11 +1,8 @@
 package fakedb
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,136 +22,211 @@ var (
 	_ registrystore.ServerWriter   = (*Servers)(nil)
 )
 
+var errNoTransaction = errors.New("servers can be changed only in a transaction")
+
 // NewServers returns the servers of a database. If uniqueURLs is true, a remote URL can belong to
 // one server only.
-func NewServers(db *Database, uniqueURLs bool) *Servers {
-	return &Servers{db: db, uniqueURLs: uniqueURLs}
-}
+func NewServers(db *Database, uniqueURLs bool) *Servers { return &Servers{db, uniqueURLs} }
 
-// Snapshot lets nothing change while do runs.
+// Snapshot implements [registrystore.SnapshotReader]: nothing changes while do runs.
 func (s *Servers) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
-	if s.db.currentTransaction(ctx) != nil {
-		return do(ctx)
-	}
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	return do(context.WithValue(ctx, carrier{s.db}, &running{}))
+	return s.db.run(ctx, do)
 }
 
-// List returns a page of the records that match the query.
+// List implements [registrystore.ServerReader].
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return matchesSearch(q, r) })
-	if err != nil {
-		return registrystore.Page{}, err
-	}
-	slices.SortFunc(found, func(a, b registry.Record) int { return compareKey(a, b.Name.String(), b.Version.String()) })
-	return cutPageAfter(found, q.Limit, q.Bytes), nil
+	found, err := s.db.versions.list(ctx, func(v versionRow) bool { return matchesSearch(q, v.Record) }, func(a, b versionRow) int {
+		return comparePosition(a.Name, a.Version, b.Name.String(), b.Version.String())
+	})
+	return cutRecords(found, q.Limit, q.Bytes), err
 }
 
-// cutPageAfter returns the first page of records. A limit of 0 means the default.
-func cutPageAfter(all []registry.Record, limit, most int) registrystore.Page {
+// cutRecords returns the first page of records. A limit of 0 means no limit.
+func cutRecords(found []versionRow, limit, size int) registrystore.Page {
+	n := countUntil(found, limit, size, func(v versionRow) int { return len(v.Document) })
+	page := registrystore.Page{More: n < len(found)}
+	for _, v := range found[:n] {
+		page.Records = append(page.Records, v.Record)
+	}
+	return page
+}
+
+// countUntil returns how many rows make up a page, which ends with the row that reaches a size. A
+// limit of 0 means no limit.
+func countUntil[R any](rows []R, limit, size int, sizeOf func(R) int) int {
 	n, held := 0, 0
-	for n < len(all) && (limit == 0 || n < limit) && (most == 0 || held < most) {
-		held += len(all[n].Document)
+	for n < len(rows) && (limit == 0 || n < limit) && (size == 0 || held < size) {
+		held += sizeOf(rows[n])
 		n++
 	}
-	return registrystore.Page{Records: all[:n:n], More: n < len(all)}
+	return n
 }
 
-// Versions returns a page of the versions of a server, newest publication first.
+// Versions implements [registrystore.ServerReader].
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
-	found, err := s.selectNewestFirst(ctx, func(r registry.Record) bool {
-		return r.Name == q.Name && isVisible(r, q.Deleted) && (!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
+	found, err := s.listNewestFirst(ctx, func(r versionRow) bool {
+		return r.Name == q.Name && isVisible(r, q.Deleted) &&
+			(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
 	})
-	if err != nil {
-		return registrystore.Page{}, err
-	}
-	return cutPageAfter(found, q.Limit, q.Bytes), nil
+	return cutRecords(found, q.Limit, q.Bytes), err
 }
 
-// Outline returns all versions of a server without their documents.
+// Outline implements [registrystore.ServerReader].
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	found, err := s.selectNewestFirst(ctx, func(r registry.Record) bool { return r.Name == name && isVisible(r, deleted) })
-	if err != nil {
-		return nil, err
-	}
+	found, err := s.listNewestFirst(ctx, func(v versionRow) bool { return v.Name == name && isVisible(v, deleted) })
 	editions := make([]registry.Edition, 0, len(found))
-	for _, r := range found {
-		editions = append(editions, registry.Edition{Release: r.Release, Size: len(r.Document)})
+	for _, v := range found {
+		editions = append(editions, registry.Edition{Release: v.Release, Size: len(v.Document)})
 	}
-	return editions, nil
+	return editions, err
 }
 
-func (s *Servers) selectNewestFirst(ctx context.Context, wanted func(registry.Record) bool) ([]registry.Record, error) {
-	found, err := s.selectRecords(ctx, wanted)
-	slices.SortFunc(found, func(a, b registry.Record) int { return b.PublishedAt.Compare(a.PublishedAt) })
-	return found, err
+func (s *Servers) listNewestFirst(ctx context.Context, wanted func(versionRow) bool) ([]versionRow, error) {
+	return s.db.versions.list(ctx, wanted, func(a, b versionRow) int { return b.PublishedAt.Compare(a.PublishedAt) })
 }
 
-// Version returns one version.
+// Version implements [registrystore.ServerReader].
 func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
-	return s.findOne(ctx, func(r registry.Record) bool { return r.Name == name && r.Version == version && isVisible(r, deleted) })
+	return s.findOne(ctx, func(v versionRow) bool { return v.Name == name && v.Version == version && isVisible(v, deleted) })
 }
 
-// Latest returns the version with the latest flag.
+// Latest implements [registrystore.ServerReader].
 func (s *Servers) Latest(ctx context.Context, name registry.Name, deleted bool) (registry.Record, error) {
-	return s.findOne(ctx, func(r registry.Record) bool { return r.Name == name && r.Latest && isVisible(r, deleted) })
+	return s.findOne(ctx, func(v versionRow) bool { return v.Name == name && v.Latest && isVisible(v, deleted) })
 }
 
-// Undeprecated returns the releases that are not deprecated of the servers whose latest version is.
-func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]registry.Release, error) {
-	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return slices.Contains(names, r.Name) })
+func (s *Servers) findOne(ctx context.Context, wanted func(versionRow) bool) (registry.Record, error) {
+	found, err := s.listNewestFirst(ctx, wanted)
+	if err == nil && len(found) == 0 {
+		err = s.db.versions.errNotFound()
+	}
 	if err != nil {
-		return nil, err
+		return registry.Record{}, err
 	}
+	return found[0].Record, nil
+}
+
+// Undeprecated implements [registrystore.ServerReader].
+func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) (releases []registry.Release, err error) {
+	found, err := s.listNewestFirst(ctx, func(v versionRow) bool { return slices.Contains(names, v.Name) })
 	wanted := map[registry.Name]bool{}
-	for _, r := range found {
-		wanted[r.Name] = wanted[r.Name] || r.Latest && r.Status == registry.StatusDeprecated
+	for _, v := range found {
+		wanted[v.Name] = wanted[v.Name] || v.Latest && v.Status == registry.StatusDeprecated
 	}
-	var releases []registry.Release
-	for _, r := range found {
-		if wanted[r.Name] && r.Status != registry.StatusDeprecated {
-			releases = append(releases, r.Release)
+	for _, v := range found {
+		if wanted[v.Name] && v.Status != registry.StatusDeprecated {
+			releases = append(releases, v.Release)
 		}
 	}
-	return releases, nil
+	return releases, err
 }
 
-// Lock returns the releases of a server. It locks nothing, because transactions run one at a time.
+// Lock implements [registrystore.ServerWriter]. It locks nothing, because transactions run one at a
+// time.
 func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Release, error) {
 	if s.db.currentTransaction(ctx) == nil {
 		return nil, errNoTransaction
 	}
-	found, err := s.selectRecords(ctx, func(r registry.Record) bool { return r.Name == name })
+	found, err := s.listNewestFirst(ctx, func(v versionRow) bool { return v.Name == name })
+	slices.Reverse(found)
 	releases := make([]registry.Release, 0, len(found))
-	for _, r := range found {
-		releases = append(releases, r.Release)
+	for _, v := range found {
+		releases = append(releases, v.Release)
 	}
-	slices.SortFunc(releases, func(a, b registry.Release) int { return a.PublishedAt.Compare(b.PublishedAt) })
 	return releases, err
 }
 
-// Save stores all changes. If it returns an error, it has stored no change.
+// Save implements [registrystore.ServerWriter].
 func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) error {
 	if s.db.currentTransaction(ctx) == nil {
 		return errNoTransaction
 	}
-	return s.db.writeTables(ctx, func(t *tables) error {
-		after := maps.Clone(t.registry.versions)
-		for _, c := range changes {
-			if err := applyChange(after, c); err != nil {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		claims := make([]bool, len(changes))
+		for i, c := range changes {
+			old := s.db.versions.rows[versionKey{c.Release.Name, c.Release.Version}]
+			next, err := s.applyChange(old, c)
+			if err != nil {
+				return err
+			}
+			claims[i] = s.uniqueURLs && next.Origin == (registry.Origin{}) && (c.Document != nil || old.Status == registry.StatusDeleted)
+			if err := s.db.versions.put(ctx, next); err != nil {
 				return err
 			}
 		}
-		if err := s.checkGuarantees(t.registry.versions, after, changes); err != nil {
-			return err
+		for i, c := range changes {
+			if err := s.checkGuarantees(c.Release, claims[i]); err != nil {
+				return err
+			}
 		}
-		if err := t.registry.checkHidden(changes); err != nil {
-			return err
-		}
-		t.registry.versions = after
 		return nil
 	})
+}
+
+// applyChange returns the row of a version after a change.
+func (s *Servers) applyChange(old versionRow, c registrystore.Change) (versionRow, error) {
+	there := old.Name == c.Release.Name
+	same := there && old.PublishedAt.Equal(storedTime(c.Release.PublishedAt))
+	switch {
+	case c.Document == nil && !same:
+		return versionRow{}, s.db.versions.errNotFound()
+	case there && !same:
+		return versionRow{}, s.db.versions.errConflict()
+	}
+	next := old
+	next.Release = c.Release
+	if c.Document == nil {
+		next.Origin = old.Origin
+		return next, nil
+	}
+	next.Document, next.Remotes = c.Document, c.Remotes
+	next.People = slices.Concat(old.People, c.People)
+	slices.Sort(next.People)
+	next.People = slices.Compact(next.People)
+	return next, nil
+}
+
+// checkGuarantees returns a conflict if a changed version breaks a guarantee of the store. If claims
+// is true, its remote URLs must belong to no other server.
+func (s *Servers) checkGuarantees(changed registry.Release, claims bool) error {
+	mine := s.db.versions.rows[versionKey{changed.Name, changed.Version}]
+	for key, other := range s.db.versions.rows {
+		if key == (versionKey{changed.Name, changed.Version}) {
+			continue
+		}
+		if err := findConflict(mine, other, claims); err != nil {
+			return err
+		}
+	}
+	for _, covering := range []registry.Version{changed.Version, {}} {
+		if s.db.quarantined.has(versionKey{changed.Name, covering}) && changed.Status != registry.StatusDeleted {
+			return fault.New(fault.Conflict, "this version of the server is in quarantine")
+		}
+	}
+	return nil
+}
+
+// findConflict returns a conflict between two versions of a server or, if claims is true, between
+// the remote URLs of two servers.
+func findConflict(mine, other versionRow, claims bool) error {
+	if mine.Name == other.Name {
+		switch {
+		case mine.Latest && other.Latest:
+			return fault.New(fault.Conflict, "another version of the server is the latest")
+		case mine.PublishedAt.Equal(other.PublishedAt):
+			return fault.New(fault.Conflict, "another version of the server was published at the same time")
+		}
+		return nil
+	}
+	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted || other.Origin != (registry.Origin{}) {
+		return nil
+	}
+	for _, url := range mine.Remotes {
+		if slices.Contains(other.Remotes, url) {
+			return fault.New(fault.Conflict, "the remote URL "+string(url)+" belongs to another server")
+		}
+	}
+	return nil
 }
 
 // Responsible implements [registrystore.ServerWriter].
@@ -162,23 +234,21 @@ func (s *Servers) Responsible(ctx context.Context, name registry.Name, version r
 	if s.db.currentTransaction(ctx) == nil {
 		return nil, errNoTransaction
 	}
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for key, v := range t.registry.versions {
-			if key.name == name && (key.version == version || version == registry.Version{}) {
-				people = append(people, v.people...)
-			}
-		}
-		return nil
+	found, err := s.listNewestFirst(ctx, func(v versionRow) bool {
+		return v.Name == name && (v.Version == version || version == registry.Version{})
 	})
+	for _, v := range found {
+		people = append(people, v.People...)
+	}
 	slices.Sort(people)
 	return slices.Compact(people), err
 }
 
 // CheckRemotes implements [registrystore.ServerWriter].
 func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error {
-	return s.db.readTables(ctx, func(t *tables) error {
-		mine := storedVersion{Record: registry.Record{Release: registry.Release{Name: name, Status: registry.StatusActive}}, remotes: remotes}
-		for _, other := range t.registry.versions {
+	return s.db.run(ctx, func(context.Context) error {
+		mine := versionRow{Record: registry.Record{Release: registry.Release{Name: name, Status: registry.StatusActive}}, Remotes: remotes}
+		for _, other := range s.db.versions.rows {
 			if other.Name == name {
 				continue
 			}
@@ -190,133 +260,17 @@ func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes 
 	})
 }
 
-var errNoTransaction = errors.New("servers can be changed only in a transaction")
-
-// checkHidden returns a conflict if a change shows what is in quarantine.
-func (r *registryTables) checkHidden(changes []registrystore.Change) error {
-	for _, c := range changes {
-		for _, covering := range []registry.Version{c.Release.Version, {}} {
-			if _, hidden := r.quarantined[versionKey{c.Release.Name, covering}]; hidden && c.Release.Status != registry.StatusDeleted {
-				return errConflict("this version of the server is in quarantine")
-			}
-		}
-	}
-	return nil
-}
-
-func applyChange(versions map[versionKey]storedVersion, c registrystore.Change) error {
-	key := versionKey{c.Release.Name, c.Release.Version}
-	old, there := versions[key]
-	same := there && old.PublishedAt.Equal(truncateToMicroseconds(c.Release.PublishedAt))
-	switch {
-	case c.Document == nil && !same:
-		return fault.New(fault.NotFound, "this version of the server does not exist")
-	case there && !same:
-		return errConflict("this version of the server exists already")
-	}
-	next := storedVersion{Record: registry.Record{Release: copyRelease(c.Release), Document: old.Document}, remotes: old.remotes, people: old.people}
-	next.Origin = old.Origin
-	if c.Document != nil {
-		next.Origin = c.Release.Origin
-		next.Origin.FetchedAt = truncateToMicroseconds(next.Origin.FetchedAt)
-		next.Document, next.remotes = bytes.Clone(c.Document), slices.Clone(c.Remotes)
-		next.people = slices.Concat(old.people, c.People)
-		slices.Sort(next.people)
-		next.people = slices.Compact(next.people)
-	}
-	versions[key] = next
-	return nil
-}
-
-func copyRelease(r registry.Release) registry.Release {
-	r.StatusChangedAt, r.PublishedAt, r.UpdatedAt = truncateToMicroseconds(r.StatusChangedAt), truncateToMicroseconds(r.PublishedAt), truncateToMicroseconds(r.UpdatedAt)
-	return r
-}
-
-// checkGuarantees returns a conflict if the changed servers break a guarantee of the store.
-func (s *Servers) checkGuarantees(before, after map[versionKey]storedVersion, changes []registrystore.Change) error {
-	for _, c := range changes {
-		mine := versionKey{c.Release.Name, c.Release.Version}
-		claims := s.uniqueURLs && after[mine].Origin == (registry.Origin{}) && (c.Document != nil || before[mine].Status == registry.StatusDeleted)
-		for key, other := range after {
-			if key == mine {
-				continue
-			}
-			if err := findConflict(after[mine], other, claims); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// findConflict returns a conflict between two versions of a server or, if claims is true, between
-// the remote URLs of two servers.
-func findConflict(mine, other storedVersion, claims bool) error {
-	if mine.Name == other.Name {
-		switch {
-		case mine.Latest && other.Latest:
-			return errConflict("another version of the server is the latest")
-		case mine.PublishedAt.Equal(other.PublishedAt):
-			return errConflict("another version of the server was published at the same time")
-		}
-		return nil
-	}
-	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted || other.Origin != (registry.Origin{}) {
-		return nil
-	}
-	for _, url := range mine.remotes {
-		if slices.Contains(other.remotes, url) {
-			return errConflict("the remote URL " + string(url) + " belongs to another server")
-		}
-	}
-	return nil
-}
-
-// selectRecords returns the wanted records in any order.
-func (s *Servers) selectRecords(ctx context.Context, wanted func(registry.Record) bool) (found []registry.Record, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for _, v := range t.registry.versions {
-			if wanted(v.Record) {
-				r := v.Record
-				r.Document = bytes.Clone(r.Document)
-				found = append(found, r)
-			}
-		}
-		return nil
-	})
-	return found, err
-}
-
-func (s *Servers) findOne(ctx context.Context, wanted func(registry.Record) bool) (registry.Record, error) {
-	found, err := s.selectRecords(ctx, wanted)
-	if err != nil {
-		return registry.Record{}, err
-	}
-	if len(found) == 0 {
-		return registry.Record{}, fault.New(fault.NotFound, "this version of the server does not exist")
-	}
-	return found[0], nil
-}
-
-func isVisible(r registry.Record, deleted bool) bool {
-	return deleted || r.Status != registry.StatusDeleted
-}
+func isVisible(v versionRow, deleted bool) bool { return deleted || v.Status != registry.StatusDeleted }
 
 func matchesSearch(q registrystore.Query, r registry.Record) bool {
-	return compareKey(r, q.AfterName, q.AfterVersion) > 0 &&
-		isVisible(r, q.Deleted) &&
+	return comparePosition(r.Name, r.Version, q.AfterName, q.AfterVersion) > 0 &&
+		(q.Deleted || r.Status != registry.StatusDeleted) &&
 		(!q.LatestOnly || r.Latest) &&
 		(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
 		(q.Names == nil || slices.ContainsFunc(q.Names, func(n registry.NameRange) bool { return n.Contains(r.Name.String()) })) &&
 		(q.Version == registry.Version{} || r.Version == q.Version) &&
 		(q.UpdatedSince.IsZero() || r.UpdatedAt.After(q.UpdatedSince)) &&
 		strings.Contains(strings.ToLower(r.Name.String()), lowerASCII(q.Search))
-}
-
-// compareKey compares a record with a position in the listing.
-func compareKey(r registry.Record, name, version string) int {
-	return cmp.Or(cmp.Compare(r.Name.String(), name), cmp.Compare(r.Version.String(), version))
 }
 
 // lowerASCII lowers only ASCII letters, because a name contains no others, and some of the others

@@ -3,11 +3,10 @@ package fakedb
 import (
 	"cmp"
 	"context"
-	"maps"
-	"math"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -15,147 +14,43 @@ import (
 type Sessions struct{ db *Database }
 
 // NewSessions returns the sessions of a database.
-func NewSessions(db *Database) *Sessions { return &Sessions{db: db} }
+func NewSessions(db *Database) *Sessions { return &Sessions{db} }
 
-// Create adds a session.
+// Create implements [authstore.Sessions].
 func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.auth.accounts[session.UserID]; !ok {
-			return errMissing("account")
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if err := cmp.Or(s.db.accounts.refer(session.UserID), s.db.devices.refer(session.DeviceID)); err != nil {
+			return err
 		}
-		if _, ok := t.auth.devices[session.DeviceID]; !ok {
-			return errMissing("device")
-		}
-		if _, taken := t.auth.sessions[session.ID]; taken {
-			return errConflict("the session id is already in use")
-		}
-		t.auth.sessions[session.ID] = copySession(session)
-		return nil
+		return s.db.sessions.insert(ctx, session)
 	})
 }
 
-// Get returns a session, ended or not.
-func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (session auth.Session, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		var ok bool
-		if session, ok = t.auth.sessions[id]; !ok {
-			return errNotFound("session")
-		}
-		return nil
-	})
-	return session, err
+// Get implements [authstore.Sessions].
+func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	return s.db.sessions.find(ctx, id)
 }
 
 // Update implements [authstore.Sessions].
 func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		session, ok := t.auth.sessions[id]
-		if !ok {
-			return errNotFound("session")
-		}
-		if err := change(&session); err != nil {
-			return err
-		}
+	return s.db.sessions.update(ctx, id, func(session *auth.Session) error {
+		err := change(session)
 		session.ID = id
-		t.auth.sessions[id] = copySession(session)
-		return nil
+		return err
 	})
 }
 
-// End ends the active sessions that match the filter.
-func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, at time.Time, reason auth.EndReason) (ids []auth.SessionID, err error) {
-	err = s.db.writeTables(ctx, func(t *tables) error {
-		for id, session := range t.auth.sessions {
-			if !matchesFilter(session, which) || !session.Active(at) {
-				continue
-			}
-			session.EndedAt, session.EndReason = truncateToMicroseconds(at), reason
-			t.auth.sessions[id] = session
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ids, nil
+// End implements [authstore.Sessions].
+func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, at time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
+	return s.change(ctx, func(session auth.Session) bool { return matchesFilter(session, which) && session.Active(at) },
+		func(session *auth.Session) { session.EndedAt, session.EndReason = at, reason })
 }
 
-// Lower lowers the trust of the active sessions that match the filter.
-func (s *Sessions) Lower(
-	ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, at time.Time,
-) (ids []auth.SessionID, err error) {
-	err = s.db.writeTables(ctx, func(t *tables) error {
-		for id, session := range t.auth.sessions {
-			if !matchesFilter(session, which) || !session.Active(at) || session.TrustLevel <= to {
-				continue
-			}
-			session.TrustLevel = to
-			t.auth.sessions[id] = session
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// Active returns a page of the active sessions of a user, newest first.
-func (s *Sessions) Active(
-	ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,
-) (list []auth.Session, total int, err error) {
-	living := func(session auth.Session) bool { return session.UserID == user && session.Active(at) }
-	list, err = s.selectNewest(ctx, living, math.MaxInt)
-	list, total = cutPage(list, page)
-	return list, total, err
-}
-
-// Trusted returns the sessions of a user at LIMITED_TRUST or above, newest first. It implements
-// [authstore.SessionHistory].
-func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
-	return s.selectNewest(ctx, func(session auth.Session) bool {
-		return session.UserID == user && session.TrustLevel.Admits(auth.LimitedTrust)
-	}, limit)
-}
-
-func (s *Sessions) selectNewest(ctx context.Context, fits func(auth.Session) bool, limit int) (list []auth.Session, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		list = selectRows(t.auth.sessions, fits, func(a, b auth.Session) int {
-			return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-		}, limit)
-		return nil
-	})
-	return list, err
-}
-
-// CountSince returns the number of sessions of a user that were created after a time.
-func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (n int, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		for _, session := range t.auth.sessions {
-			if session.UserID == user && session.CreatedAt.After(truncateToMicroseconds(since)) {
-				n++
-			}
-		}
-		return nil
-	})
-	return n, err
-}
-
-// DeleteExpired deletes expired sessions and their records. It implements
-// [authstore.SessionRetention].
-func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
-	err = s.db.writeTables(ctx, func(t *tables) error {
-		n = deleteRows(t.auth.sessions, func(session auth.Session) bool { return session.ExpiresAt.Before(truncateToMicroseconds(before)) })
-		gone := func(id auth.SessionID) bool { _, kept := t.auth.sessions[id]; return !kept }
-		deleteRows(t.auth.refreshTokens, func(r auth.RefreshToken) bool { return gone(r.SessionID) })
-		deleteRows(t.auth.cookies, func(c auth.SessionCookie) bool { return gone(c.SessionID) })
-		deleteRows(t.auth.challenges, func(c auth.Challenge) bool { return gone(c.SessionID) })
-		maps.DeleteFunc(t.auth.deferred, func(id auth.SessionID, _ deferral) bool { return gone(id) })
-		return nil
-	})
-	return n, err
+// Lower implements [authstore.SessionLevels].
+func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, at time.Time) ([]auth.SessionID, error) {
+	return s.change(ctx, func(session auth.Session) bool {
+		return matchesFilter(session, which) && session.Active(at) && session.TrustLevel > to
+	}, func(session *auth.Session) { session.TrustLevel = to })
 }
 
 func matchesFilter(s auth.Session, which authstore.SessionFilter) bool {
@@ -163,74 +58,128 @@ func matchesFilter(s auth.Session, which authstore.SessionFilter) bool {
 		(which.Except == "" || s.ID != which.Except)
 }
 
-func copySession(s auth.Session) auth.Session {
-	s.CreatedAt, s.LastActivity, s.EndedAt = truncateToMicroseconds(s.CreatedAt), truncateToMicroseconds(s.LastActivity), truncateToMicroseconds(s.EndedAt)
-	s.ReauthenticatedAt = truncateToMicroseconds(s.ReauthenticatedAt)
-	s.ExpiresAt, s.MaxExpiresAt = truncateToMicroseconds(s.ExpiresAt), truncateToMicroseconds(s.MaxExpiresAt)
-	return s
+// change changes the sessions that match, and returns their ids.
+func (s *Sessions) change(ctx context.Context, matches func(auth.Session) bool, change func(*auth.Session)) ([]auth.SessionID, error) {
+	return result(ctx, s.db, func(ctx context.Context) (ids []auth.SessionID, err error) {
+		found, err := s.db.sessions.list(ctx, matches, newestSession)
+		for _, session := range found {
+			change(&session)
+			err = cmp.Or(err, s.db.sessions.put(ctx, session))
+			ids = append(ids, session.ID)
+		}
+		return ids, err
+	})
+}
+
+// Active implements [authstore.Sessions].
+func (s *Sessions) Active(
+	ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,
+) (list []auth.Session, total int, err error) {
+	list, err = s.db.sessions.list(ctx, func(s auth.Session) bool { return s.UserID == user && s.Active(at) }, newestSession)
+	list, total = cutPage(list, page)
+	return list, total, err
+}
+
+// Trusted implements [authstore.SessionHistory].
+func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
+	found, err := s.db.sessions.list(ctx, func(s auth.Session) bool {
+		return s.UserID == user && s.TrustLevel.Admits(auth.LimitedTrust)
+	}, newestSession)
+	return first(found, limit), err
+}
+
+func newestSession(a, b auth.Session) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+}
+
+// CountSince implements [authstore.Sessions].
+func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
+	since = storedTime(since)
+	found, err := s.db.sessions.list(ctx, func(s auth.Session) bool { return s.UserID == user && s.CreatedAt.After(since) }, newestSession)
+	return len(found), err
+}
+
+// DeleteExpired implements [authstore.SessionRetention].
+func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return result(ctx, s.db, func(ctx context.Context) (int, error) {
+		n, err := s.db.sessions.removeAll(ctx, func(session auth.Session) bool { return session.ExpiresAt.Before(before) })
+		ended := func(id auth.SessionID) bool { return !s.db.sessions.has(id) }
+		_, tokens := s.db.refreshTokens.removeAll(ctx, func(t auth.RefreshToken) bool { return ended(t.SessionID) })
+		_, cookies := s.db.cookies.removeAll(ctx, func(c auth.SessionCookie) bool { return ended(c.SessionID) })
+		_, challenges := s.db.challenges.removeAll(ctx, func(c auth.Challenge) bool { return ended(c.SessionID) })
+		_, deferred := s.db.deferred.removeAll(ctx, func(a additionRow) bool { return ended(a.Session) })
+		return n, cmp.Or(err, tokens, cookies, challenges, deferred)
+	})
 }
 
 // RefreshTokens implements [authstore.RefreshTokens].
 type RefreshTokens struct{ db *Database }
 
 // NewRefreshTokens returns the refresh tokens of a database.
-func NewRefreshTokens(db *Database) *RefreshTokens { return &RefreshTokens{db: db} }
+func NewRefreshTokens(db *Database) *RefreshTokens { return &RefreshTokens{db} }
 
-// Add stores a new token.
+// Add implements [authstore.RefreshTokens].
 func (s *RefreshTokens) Add(ctx context.Context, token auth.RefreshToken) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		if _, ok := t.auth.sessions[token.SessionID]; !ok {
-			return errMissing("session")
-		}
-		if _, taken := t.auth.refreshTokens[token.Hash]; taken {
-			return errConflict("the refresh token is already in use")
-		}
-		token.IssuedAt, token.ExpiresAt, token.SpentAt = truncateToMicroseconds(token.IssuedAt), truncateToMicroseconds(token.ExpiresAt), truncateToMicroseconds(token.SpentAt)
-		t.auth.refreshTokens[token.Hash] = token
-		return nil
+	return s.db.run(ctx, func(ctx context.Context) error {
+		return cmp.Or(s.db.sessions.refer(token.SessionID), s.db.refreshTokens.insert(ctx, token))
 	})
 }
 
-// Find returns the token with a hash, spent or not.
-func (s *RefreshTokens) Find(ctx context.Context, hash auth.TokenHash) (token auth.RefreshToken, err error) {
-	err = s.db.readTables(ctx, func(t *tables) error {
-		var ok bool
-		if token, ok = t.auth.refreshTokens[hash]; !ok {
-			return errNotFound("refresh token")
-		}
-		return nil
-	})
-	return token, err
+// Find implements [authstore.RefreshTokens].
+func (s *RefreshTokens) Find(ctx context.Context, hash auth.TokenHash) (auth.RefreshToken, error) {
+	return s.db.refreshTokens.find(ctx, hash)
 }
 
-// Spend marks an unspent token as spent.
+// Spend implements [authstore.RefreshTokens].
 func (s *RefreshTokens) Spend(ctx context.Context, hash auth.TokenHash, at time.Time) error {
-	return s.db.writeTables(ctx, func(t *tables) error {
-		token, ok := t.auth.refreshTokens[hash]
-		switch {
-		case !ok:
-			return errNotFound("refresh token")
-		case !token.SpentAt.IsZero():
-			return errConflict("the refresh token was already spent")
+	return s.db.refreshTokens.update(ctx, hash, func(token *auth.RefreshToken) error {
+		if !token.SpentAt.IsZero() {
+			return fault.New(fault.Conflict, "the refresh token was already spent")
 		}
-		token.SpentAt = truncateToMicroseconds(at)
-		t.auth.refreshTokens[hash] = token
+		token.SpentAt = at
 		return nil
 	})
 }
 
-// DeleteExpired deletes the tokens of sessions that cannot be refreshed, and what is deferred for
-// them.
-func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (n int, err error) {
-	err = s.db.writeTables(ctx, func(t *tables) error {
+// DeleteExpired implements [authstore.RefreshTokens].
+func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return result(ctx, s.db, func(ctx context.Context) (int, error) {
 		over := func(id auth.SessionID) bool {
-			session := t.auth.sessions[id]
+			session := s.db.sessions.rows[id]
 			ended := !session.EndedAt.IsZero() && !session.EndedAt.After(before)
 			return ended || !session.ExpiresAt.After(before)
 		}
-		n = deleteRows(t.auth.refreshTokens, func(token auth.RefreshToken) bool { return over(token.SessionID) })
-		maps.DeleteFunc(t.auth.deferred, func(id auth.SessionID, _ deferral) bool { return over(id) })
-		return nil
+		n, err := s.db.refreshTokens.removeAll(ctx, func(token auth.RefreshToken) bool { return over(token.SessionID) })
+		_, deferred := s.db.deferred.removeAll(ctx, func(a additionRow) bool { return over(a.Session) })
+		return n, cmp.Or(err, deferred)
 	})
-	return n, err
+}
+
+// SessionCookies implements [authstore.SessionCookies].
+type SessionCookies struct{ db *Database }
+
+// NewSessionCookies returns the session cookies of a database.
+func NewSessionCookies(db *Database) *SessionCookies { return &SessionCookies{db} }
+
+// Add implements [authstore.SessionCookies].
+func (s *SessionCookies) Add(ctx context.Context, c auth.SessionCookie) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		return cmp.Or(s.db.sessions.refer(c.SessionID), s.db.cookies.insert(ctx, c))
+	})
+}
+
+// Find implements [authstore.SessionCookies].
+func (s *SessionCookies) Find(ctx context.Context, hash auth.TokenHash) (auth.SessionCookie, error) {
+	return s.db.cookies.find(ctx, hash)
+}
+
+// Replace implements [authstore.SessionCookies].
+func (s *SessionCookies) Replace(ctx context.Context, hash auth.TokenHash, by auth.SessionCookie) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if old, err := s.Find(ctx, hash); err != nil || old.SessionID != by.SessionID {
+			return cmp.Or(err, s.db.cookies.errNotFound())
+		}
+		return cmp.Or(s.db.cookies.remove(ctx, hash), s.db.cookies.put(ctx, by))
+	})
 }

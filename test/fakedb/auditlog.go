@@ -1,0 +1,82 @@
+package fakedb
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// AuditLog implements [authstore.AuditLog].
+type AuditLog struct{ db *Database }
+
+// NewAuditLog returns the audit log of a database.
+func NewAuditLog(db *Database) *AuditLog { return &AuditLog{db} }
+
+// Append implements [authstore.AuditLog].
+func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+	rows := make([]eventRow, len(events))
+	for i, e := range events {
+		details, err := json.Marshal(e.Details)
+		if err != nil {
+			return err
+		}
+		e.Details = nil
+		rows[i] = eventRow{e, details}
+	}
+	return l.db.events.insert(ctx, rows...)
+}
+
+// Search implements [authstore.AuditLog].
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
+		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
+	}
+	q.After, q.Before = storedTime(q.After), storedTime(q.Before)
+	found, err := l.db.events.list(ctx, func(e eventRow) bool { return matchesQuery(e.Event, q) },
+		func(a, b eventRow) int { return compareEvents(b, a) })
+	page, total := cutPage(found, auth.PageRequest{Offset: q.Offset, Limit: q.Limit})
+	for _, row := range page {
+		row.Event.Details = map[string]any{}
+		err = cmp.Or(err, json.Unmarshal(row.Details, &row.Event.Details))
+		if row.Event.Details == nil {
+			row.Event.Details = map[string]any{}
+		}
+		events = append(events, row.Event)
+	}
+	if q.Uncounted || err != nil {
+		total = 0
+	}
+	return events, total, err
+}
+
+func compareEvents(a, b eventRow) int {
+	return cmp.Or(a.Event.Time.Compare(b.Event.Time), cmp.Compare(a.Event.ID, b.Event.ID))
+}
+
+func matchesQuery(e auth.Event, q authstore.AuditQuery) bool {
+	return (q.UserID == "" || e.UserID == q.UserID) &&
+		(q.Type == "" || e.Type == q.Type) &&
+		(q.After.IsZero() || e.Time.After(q.After)) &&
+		(q.Before.IsZero() || e.Time.Before(q.Before))
+}
+
+// CountHour is a no-op, because every search counts all events.
+func (l *AuditLog) CountHour(ctx context.Context, _ time.Time) (bool, error) { return false, ctx.Err() }
+
+// DeleteBefore implements [authstore.AuditLog].
+func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int) (int, error) {
+	before = storedTime(before)
+	return result(ctx, l.db, func(ctx context.Context) (int, error) {
+		old, err := l.db.events.list(ctx, func(e eventRow) bool { return e.Event.Time.Before(before) }, compareEvents)
+		old = first(old, limit)
+		for _, e := range old {
+			err = cmp.Or(err, l.db.events.remove(ctx, e.Event.ID))
+		}
+		return len(old), err
+	})
+}

@@ -1,0 +1,75 @@
+package fakedb
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// pendingKey identifies the pending login of a person with a device.
+type pendingKey struct {
+	user     auth.UserID
+	identity auth.DeviceIdentity
+}
+
+// lockoutRow is a lockout with its key.
+type lockoutRow struct {
+	Key     auth.LockoutKey
+	Lockout auth.Lockout
+}
+
+// eventRow contains the details of an event as JSON, so that they are read with the same types as
+// from a database.
+type eventRow struct {
+	Event   auth.Event
+	Details []byte
+}
+
+// countKey identifies the count of a value of a person.
+type countKey struct {
+	user  auth.UserID
+	value history.Value
+}
+
+// countRow is the count of a value, of a person or of everybody.
+type countRow struct {
+	User  auth.UserID // empty for that of everybody
+	Value history.Value
+	Count history.Count
+}
+
+// additionRow is a list of additions that are applied later.
+type additionRow struct {
+	Number    int64
+	Session   auth.SessionID
+	Additions []history.Addition
+	At        time.Time
+}
+
+func (d *Database) addAuthTables() {
+	d.accounts = newTable(d, "account", func(a auth.Account) auth.UserID { return a.ID }, func(a auth.Account) any { return a.Email })
+	d.devices = newTable(d, "device", func(v auth.Device) auth.DeviceID { return v.ID }, func(v auth.Device) any {
+		if v.Revoked {
+			return nil
+		}
+		return pendingKey{v.UserID, v.Identity}
+	})
+	d.deviceTokens = newTable(d, "device token", func(t auth.DeviceToken) auth.TokenHash { return t.Hash })
+	d.sessions = newTable(d, "session", func(s auth.Session) auth.SessionID { return s.ID })
+	d.refreshTokens = newTable(d, "refresh token", func(t auth.RefreshToken) auth.TokenHash { return t.Hash })
+	d.cookies = newTable(d, "session cookie",
+		func(c auth.SessionCookie) auth.TokenHash { return c.Hash }, func(c auth.SessionCookie) any { return c.SessionID })
+	d.challenges = newTable(d, "challenge", func(c auth.Challenge) auth.ChallengeID { return c.ID })
+	d.pendingLogins = newTable(d, "pending login",
+		func(p auth.PendingLogin) pendingKey { return pendingKey{p.UserID, p.DeviceIdentity} })
+	d.lockouts = newTable(d, "lockout", func(l lockoutRow) auth.LockoutKey { return l.Key })
+	d.events = newTable(d, "event", func(e eventRow) auth.EventID { return e.Event.ID })
+	d.signingKeys = newTable(d, "key", func(k authstore.PublicKey) authstore.KeyID { return k.ID })
+	d.rootSecrets = newTable(d, "root secret", func([]byte) int { return 0 })
+	d.counts = newTable(d, "count", func(c countRow) countKey { return countKey{c.User, c.Value} })
+	d.totals = newTable(d, "count", func(c countRow) history.Value { return c.Value })
+	d.additions = newTable(d, "addition", func(a additionRow) int64 { return a.Number })
+	d.deferred = newTable(d, "addition", func(a additionRow) auth.SessionID { return a.Session })
+}
