@@ -24,12 +24,12 @@ type observedStore struct {
 	err   error
 }
 
-func (s *observedStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *observedStore) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	s.calls++
 	if s.err != nil {
 		return s.err
 	}
-	return s.Store.Add(ctx, hits, after)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // TestOnlyReadsAreCountedWithLeases requires that limits which protect secrets cost one call of the store

@@ -42,7 +42,7 @@ func NewSingleUse(prefix string, store counter.Store) (*SingleUse, error) {
 // Claim implements singleuse.Store.
 func (s *SingleUse) Claim(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	kept := roundUpToSeconds(ttl)
-	count, err := addHit(ctx, s.store, counter.Hit{
+	count, err := counter.Add(ctx, s.store, counter.Hit{
 		Key: s.counterKey(key), Addend: 1,
 		Limit: 0, // a full store in the process removes counters that are over their limit last
 		// Window is never one second, because counters of a second may be in another store than those

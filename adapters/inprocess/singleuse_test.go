@@ -44,7 +44,7 @@ func TestFullStoreKeepsClaims(t *testing.T) {
 	}
 	for n := range 100 {
 		h := counter.Hit{Key: strings.Repeat("k", n+1), Addend: 1, Limit: 5, Window: time.Minute, TTL: time.Hour}
-		if err := counters.Add(t.Context(), []counter.Hit{h}, make([]uint64, 1)); err != nil {
+		if err := counters.Count(t.Context(), []counter.Hit{h}, make([]counter.Result, 1), counter.Each); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -121,20 +121,13 @@ type try struct {
 func (t *Throttle) addTry(ctx context.Context, of try, addend int64) (uint64, error) {
 	h := t.newHit(of, addend)
 	if !slices.Contains(t.leased, of.scope) {
-		return addHit(ctx, t.store, h)
+		return counter.Add(ctx, t.store, h)
 	}
-	after := make([]uint64, 1)
+	results := make([]counter.Result, 1)
 	err := t.leases.Add(ctx, lease.Batch{
-		Hits: []counter.Hit{h}, IDs: []lease.ID{t.leaseID(of)}, After: after, Now: of.now,
+		Hits: []counter.Hit{h}, IDs: []lease.ID{t.leaseID(of)}, Results: results, Now: of.now,
 	})
-	return after[0], err
-}
-
-// addHit counts one hit in a store and returns the new count.
-func addHit(ctx context.Context, store counter.Store, h counter.Hit) (uint64, error) {
-	after := make([]uint64, 1)
-	err := store.Add(ctx, []counter.Hit{h}, after)
-	return after[0], err
+	return results[0].Count, err
 }
 
 // leaseID returns the ID of the counter of a key, which is the same in all windows.

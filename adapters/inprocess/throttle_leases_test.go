@@ -23,9 +23,9 @@ type countingStore struct {
 	calls atomic.Int64
 }
 
-func (s *countingStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *countingStore) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	s.calls.Add(1)
-	return s.Store.Add(ctx, hits, after)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // newLeased returns a throttle that counts the registry with leases.

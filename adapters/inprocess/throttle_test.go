@@ -23,7 +23,7 @@ type fakeStore struct {
 	err    error
 }
 
-func (s *fakeStore) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
+func (s *fakeStore) Count(_ context.Context, hits []counter.Hit, results []counter.Result, _ counter.Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hits = append(s.hits, hits...)
@@ -35,13 +35,9 @@ func (s *fakeStore) Add(_ context.Context, hits []counter.Hit, after []uint64) e
 	}
 	for i, h := range hits {
 		s.counts[h.Key] = max(s.counts[h.Key]+h.Addend, 0)
-		after[i] = uint64(s.counts[h.Key])
+		results[i].Count = uint64(s.counts[h.Key])
 	}
 	return nil
-}
-
-func (s *fakeStore) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	return s.Add(ctx, hits, after)
 }
 
 func (s *fakeStore) Ping(context.Context) error { return s.err }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -26,9 +25,9 @@ type admissionSlot struct {
 	waiting []*admissionTicket
 }
 
-// admissionTicket is the hits of one call in one slot. Its admission and err are set when done is closed.
+// admissionTicket is the hits of one call in one slot. Its results and err are set when done is closed.
 type admissionTicket struct {
-	admission
+	batch
 	indices []int // of the hits in the call
 	slot    *admissionSlot
 	done    chan struct{}
@@ -37,11 +36,11 @@ type admissionTicket struct {
 
 func newAdmissions() *admissions { return &admissions{seed: maphash.MakeSeed()} }
 
-// run decides about the hits that are not of fixed windows. If ctx ends first, hits that wait for another
+// run decides about hits that are not of fixed windows. If ctx ends first, hits that wait for another
 // call are not counted, unless that call has begun to decide about them.
-func (s *admissions) run(ctx context.Context, a *admission) error {
+func (s *admissions) run(ctx context.Context, c *Client, b batch) error {
 	var own, others []*admissionTicket
-	for _, t := range s.newTickets(a) {
+	for _, t := range s.newTickets(b) {
 		if t.slot.enter(t) {
 			own = append(own, t)
 		} else {
@@ -50,9 +49,9 @@ func (s *admissions) run(ctx context.Context, a *admission) error {
 	}
 	var err error
 	if len(own) > 0 {
-		err = decideTickets(ctx, a.client, own)
+		err = c.decideTickets(ctx, own)
 		for _, t := range own {
-			t.slot.leave(a.client)
+			t.slot.leave(c)
 		}
 	}
 	for _, t := range others {
@@ -65,40 +64,36 @@ func (s *admissions) run(ctx context.Context, a *admission) error {
 	}
 	for _, t := range append(own, others...) {
 		for i, at := range t.indices {
-			a.results[at] = t.results[i]
+			b.results[at] = t.results[i]
 		}
 	}
 	return nil
 }
 
-// newTickets returns a ticket for each slot that the call needs.
-func (s *admissions) newTickets(a *admission) []*admissionTicket {
+// newTickets returns a ticket for each slot that the hits need.
+func (s *admissions) newTickets(b batch) []*admissionTicket {
 	var tickets []*admissionTicket
 	bySlot := map[*admissionSlot]*admissionTicket{}
-	for i := range a.hits {
-		h := &a.hits[i]
-		if h.Algorithm == ratelimit.FixedWindow {
-			continue
-		}
-		slot := &s.slots[maphash.String(s.seed, h.Key)%uint64(len(s.slots))]
+	for i := range b.hits {
+		slot := &s.slots[maphash.String(s.seed, b.hits[i].Key)%uint64(len(s.slots))]
 		t := bySlot[slot]
 		if t == nil {
-			t = &admissionTicket{admission: admission{client: a.client}, slot: slot, done: make(chan struct{})}
+			t = &admissionTicket{slot: slot, done: make(chan struct{})}
 			bySlot[slot], tickets = t, append(tickets, t)
 		}
-		t.hits, t.indices = append(t.hits, *h), append(t.indices, i)
+		t.hits, t.indices = append(t.hits, b.hits[i]), append(t.indices, i)
 	}
 	return tickets
 }
 
 // decideTickets decides about the hits of several tickets together.
-func decideTickets(ctx context.Context, c *Client, tickets []*admissionTicket) error {
-	all := admission{client: c}
+func (c *Client) decideTickets(ctx context.Context, tickets []*admissionTicket) error {
+	var hits []counter.Hit
 	for _, t := range tickets {
-		all.hits = append(all.hits, t.hits...)
+		hits = append(hits, t.hits...)
 	}
-	all.results = make([]counter.Admitted, len(all.hits))
-	err := all.decideAll(ctx)
+	all := newBatch(hits)
+	err := c.decideAll(ctx, all)
 	from := 0
 	for _, t := range tickets {
 		to := from + len(t.hits)
@@ -145,7 +140,7 @@ func (s *admissionSlot) leave(c *Client) {
 // decideWaiting decides about tickets until none waits. No caller ends that, because they are of several.
 func (s *admissionSlot) decideWaiting(c *Client, tickets []*admissionTicket) {
 	for ; len(tickets) > 0; tickets = s.takeWaiting() {
-		_ = decideTickets(c.deadlines.Call(context.Background(), time.Now()), c, tickets) // the error is in the tickets
+		_ = c.decideTickets(c.deadlines.Call(context.Background(), time.Now()), tickets) // the error is in the tickets
 		for _, t := range tickets {
 			close(t.done)
 		}

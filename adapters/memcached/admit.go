@@ -3,184 +3,34 @@ package memcached
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
 	"strconv"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-var _ counter.Admitter = (*Client)(nil)
-
 // errContended means that other instances changed a counter all the time until the deadline.
 var errContended = errors.New("other instances change the counter all the time")
 
-// Admit implements counter.Admitter: it reads the states, decides by the clock of this process, and stores
-// the new states unless another instance has changed them meanwhile; then it starts again. In this process
-// one call at a time decides about a key, and then one about all hits that have come meanwhile.
-func (c *Client) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	a, err := c.newAdmission(hits, results)
-	if err != nil || len(hits) == 0 {
-		return err
-	}
-	return a.admitEach(c.deadlines.Bound(ctx))
-}
-
-// AdmitAll implements counter.Admitter. It is not atomic, like AddUnlessOver: it asks first, and gives hits
-// back if a counter was changed meanwhile.
-func (c *Client) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	a, err := c.newAdmission(hits, results)
-	if err != nil || len(hits) == 0 {
-		return err
-	}
-	ctx = c.deadlines.Bound(ctx)
-	over, err := a.refused(ctx)
-	if err != nil {
-		return err
-	}
-	deadline.NextStep(ctx)
-	if len(over) > 0 {
-		return a.countFixed(ctx, func(h counter.Hit) bool { return over[h.Key] })
-	}
-	if err := a.admitEach(ctx); err != nil {
-		return err
-	}
-	return a.giveBackIfRefused(ctx)
-}
-
-// admission is hits to decide about.
-type admission struct {
-	client  *Client
-	hits    []counter.Hit
-	results []counter.Admitted
-}
-
-func (c *Client) newAdmission(hits []counter.Hit, results []counter.Admitted) (*admission, error) {
-	if len(hits) != len(results) {
-		return nil, fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
-	}
-	return &admission{c, hits, results}, validateHits(hits, make([]uint64, len(hits)))
-}
-
-// admitEach decides about each hit by itself.
-func (a *admission) admitEach(ctx context.Context) error {
-	if err := a.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
-		return err
-	}
-	return a.client.admissions.run(ctx, a)
-}
-
-// countFixed counts those hits of fixed windows that are wanted.
-func (a *admission) countFixed(ctx context.Context, wanted func(counter.Hit) bool) error {
-	var fixed batch
-	var indices []int
-	for i, h := range a.hits {
-		if h.Algorithm == ratelimit.FixedWindow && wanted(h) {
-			fixed.hits, indices = append(fixed.hits, h), append(indices, i)
-		}
-	}
-	fixed.after = make([]uint64, len(indices))
-	if err := a.client.addBatch(ctx, fixed); err != nil {
-		return err
-	}
-	for i, at := range indices {
-		a.results[at].Count = fixed.after[i]
-	}
-	return nil
-}
-
-// refused looks at all counters without counting, writes what it finds to the results, and returns the
-// keys whose hits together would be refused or go over a limit.
-func (a *admission) refused(ctx context.Context) (map[string]bool, error) {
-	looks := &admission{a.client, slices.Clone(a.hits), a.results}
-	for i := range looks.hits {
-		looks.hits[i].Addend = 0
-	}
-	if err := looks.countFixed(ctx, func(counter.Hit) bool { return true }); err != nil {
-		return nil, err
-	}
-	states, err := looks.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	over, sums, now := map[string]bool{}, map[string]int64{}, time.Now()
-	for i := range a.hits {
-		h := &a.hits[i]
-		sums[h.Key] += h.Addend
-		if h.Algorithm == ratelimit.FixedWindow {
-			if addToCount(a.results[i].Count, sums[h.Key]) > h.Limit {
-				over[h.Key] = true
-			}
-			continue
-		}
-		s := *states[h.Key]
-		if v := s.take(h, now, sums[h.Key]); !v.Admitted {
-			over[h.Key], a.results[i].Verdict = true, v
-		} else {
-			look := *states[h.Key]
-			a.results[i].Verdict = look.take(h, now, 0)
-		}
-	}
-	_, err = a.client.store(ctx, states, now) // those that are cut
-	return over, err
-}
-
-// giveBackIfRefused gives the hits back that were admitted, if another one of the call was not.
-func (a *admission) giveBackIfRefused(ctx context.Context) error {
-	if !slices.ContainsFunc(a.hits, func(h counter.Hit) bool { return a.isRefused(h.Key) }) {
-		return nil
-	}
-	back := &admission{client: a.client}
-	for i, h := range a.hits {
-		if h.Algorithm != ratelimit.FixedWindow && a.results[i].Verdict.Admitted && h.Addend > 0 {
-			h.Addend = -h.Addend
-			back.hits = append(back.hits, h)
-		}
-	}
-	back.results = make([]counter.Admitted, len(back.hits))
-	if len(back.hits) == 0 {
-		return nil
-	}
-	return a.client.undo(ctx, back.admitEach)
-}
-
-func (a *admission) isRefused(key string) bool {
-	for i, h := range a.hits {
-		if h.Key == key && h.Algorithm != ratelimit.FixedWindow && !a.results[i].Verdict.Admitted {
-			return true
-		}
-	}
-	return false
-}
-
-// decideAll decides about the hits, none of which is of a fixed window.
-func (a *admission) decideAll(ctx context.Context) error {
+// decideAll decides about hits that are not of fixed windows: it reads the states, decides by the clock of this
+// process, and stores the new states unless another instance has changed them meanwhile; then it starts again.
+func (c *Client) decideAll(ctx context.Context, b batch) error {
 	undecided := map[string]bool{}
-	for _, h := range a.hits {
-		undecided[h.Key] = true
+	for i := range b.hits {
+		undecided[b.hits[i].Key] = true
 	}
 	for len(undecided) > 0 {
-		round := &admission{client: a.client}
-		var indices []int
-		for i, h := range a.hits {
-			if undecided[h.Key] {
-				round.hits, indices = append(round.hits, h), append(indices, i)
-			}
-		}
-		round.results = make([]counter.Admitted, len(indices))
-		stored, err := round.decide(ctx)
+		var stored map[string]bool
+		err := b.countSelected(func(h *counter.Hit) bool { return undecided[h.Key] }, func(part batch) (err error) {
+			stored, err = c.decideOnce(ctx, part)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		for i, at := range indices {
-			if stored[a.hits[at].Key] {
-				a.results[at] = round.results[i]
-				delete(undecided, a.hits[at].Key)
-			}
-		}
+		maps.DeleteFunc(undecided, func(key string, _ bool) bool { return stored[key] })
 		if len(undecided) > 0 && ctx.Err() != nil {
 			return storeUnavailable(errContended)
 		}
@@ -188,18 +38,18 @@ func (a *admission) decideAll(ctx context.Context) error {
 	return nil
 }
 
-// decide reads the states, decides about all hits and stores the new states. It returns the keys whose
+// decideOnce reads the states, decides about all hits and stores the new states. It returns the keys whose
 // states were stored, or did not change.
-func (a *admission) decide(ctx context.Context) (map[string]bool, error) {
-	states, err := a.read(ctx)
+func (c *Client) decideOnce(ctx context.Context, b batch) (map[string]bool, error) {
+	states, err := c.readStates(ctx, b.hits)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	for i := range a.hits {
-		a.results[i].Verdict = states[a.hits[i].Key].take(&a.hits[i], now, a.hits[i].Addend)
+	for i := range b.hits {
+		b.results[i].Verdict = states[b.hits[i].Key].take(&b.hits[i], now, b.hits[i].Addend)
 	}
-	return a.client.store(ctx, states, now)
+	return c.storeStates(ctx, states, now)
 }
 
 // admitState is the state of a sliding window or a token bucket, as it was read.
@@ -257,6 +107,11 @@ func (s *admitState) take(h *counter.Hit, now time.Time, hits int64) (v ratelimi
 	return v
 }
 
+// look decides about hits and does not change the state.
+func (s admitState) look(h *counter.Hit, now time.Time, hits int64) ratelimit.Verdict {
+	return s.take(h, now, hits)
+}
+
 // key returns the key of the value.
 func (s *admitState) key() string {
 	if s.hit.Algorithm == ratelimit.SlidingWindow {
@@ -279,16 +134,16 @@ func (s *admitState) command(now time.Time) setCommand {
 // memcached allows.
 func windowKey(key string, window int64) string { return key + ":" + strconv.FormatInt(window, 10) }
 
-// read reads the states of all keys. A sliding window has a count for each window; that of the window
+// readStates reads the states of all keys that are not of fixed windows. A sliding window has a count for each window; that of the window
 // before does not change any more, as far as the clocks of all instances agree.
-func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
+func (c *Client) readStates(ctx context.Context, hits []counter.Hit) (map[string]*admitState, error) {
 	states := map[string]*admitState{}
 	var keys []string
 	var into []func(response)
 	now := time.Now()
-	for i := range a.hits {
-		h := &a.hits[i]
-		if h.Algorithm == ratelimit.FixedWindow || states[h.Key] != nil {
+	for i := range hits {
+		h := &hits[i]
+		if isFixed(h) || states[h.Key] != nil {
 			continue
 		}
 		s := &admitState{hit: h}
@@ -301,7 +156,7 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 		keys = append(keys, windowKey(h.Key, s.sliding.Window), windowKey(h.Key, s.sliding.Window-1))
 		into = append(into, func(r response) { s.sliding.Current, s.cas = r.count, r.cas }, func(r response) { s.sliding.Earlier = r.count })
 	}
-	answers, err := a.client.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) })
+	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -321,8 +176,8 @@ func (a *admission) read(ctx context.Context) (map[string]*admitState, error) {
 	return states, nil
 }
 
-// store stores the states that have changed, each unless another instance has changed it too.
-func (c *Client) store(ctx context.Context, states map[string]*admitState, now time.Time) (map[string]bool, error) {
+// storeStates stores the states that have changed, each unless another instance has changed it too.
+func (c *Client) storeStates(ctx context.Context, states map[string]*admitState, now time.Time) (map[string]bool, error) {
 	stored := map[string]bool{}
 	var changed []*admitState
 	var keys []string

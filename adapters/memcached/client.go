@@ -30,7 +30,7 @@
 //
 // # Several counters at once
 //
-// memcached has no scripts, so AddUnlessOver with several keys has several steps. It reads all
+// memcached has no scripts, so a call in the mode AllOrNone with several keys has several steps. It reads all
 // counters. If any hit would be over its limit, it counts only such hits; otherwise it counts all.
 // If a parallel call filled a counter between the two steps, this call is over the limit after all,
 // and it subtracts its hits from the other counters at once (a negative addend is not undone). A
@@ -67,7 +67,7 @@ type Client struct {
 	deadlines  *deadline.Source
 	pipelines  sync.Pool // of *call
 	admissions *admissions
-	merged     *merge.Adder[time.Duration]
+	merged     *merge.Adder[counter.Hit]
 }
 
 // Open returns a client and a function that closes it. An unreachable node, or an SRV record that
@@ -92,7 +92,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 		return openNode(name, cfg.MaxIdleConns, cfg.Timeout, connect, log)
 	})
 	c := &Client{ring: r, deadlines: deadline.NewSource(cfg.Timeout), admissions: newAdmissions(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
-	c.merged = merge.New(cfg.Timeout, c.addSum)
+	c.merged = merge.New(cfg.Timeout, c.countSum)
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
 		r.setNodes(names)
@@ -173,9 +173,9 @@ func (c *Client) Connected() bool {
 	return false
 }
 
-func validateHits(hits []counter.Hit, after []uint64) error {
-	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
+func validateHits(hits []counter.Hit, results []counter.Result) error {
+	if len(hits) != len(results) {
+		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
 	}
 	for i := range hits {
 		if !validKey(hits[i].Key) {

@@ -95,8 +95,8 @@ func TestRequestIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	after := make([]uint64, 1)
-	if err := client.Add(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after); err != nil || after[0] != 5 {
+	after := make([]counter.Result, 1)
+	if err := client.Count(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after, counter.Each); err != nil || after[0].Count != 5 {
 		t.Errorf("%v, %v, want a count of 5", after, err)
 	}
 }

@@ -2,152 +2,164 @@ package memcached
 
 import (
 	"context"
-	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Add implements counter.Store.
-func (c *Client) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	if err := validateHits(hits, after); err != nil {
+// Count implements counter.Store. Hits of fixed windows need one command each; admissions decides about the
+// others. The package documentation describes what it does not guarantee in the mode AllOrNone.
+func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
+	if err := validateHits(hits, results); err != nil || len(hits) == 0 {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return storeUnavailable(err)
 	}
-	now := time.Now()
-	ctx = c.deadlines.Call(ctx, now)
-	if len(hits) == 1 && hits[0].Addend > 0 {
-		return c.addMerged(ctx, hits, after, now)
+	b, fixed := batch{hits, results}, counter.AllFixed(hits)
+	if m == counter.AllOrNone && len(hits) > 1 && !(fixed && b.hasOneKey()) { // fixed windows of one key are counted together
+		return c.countAllOrNone(c.deadlines.Bound(ctx), b)
 	}
-	return c.addBatch(ctx, batch{hits, after})
+	now := time.Now()
+	switch {
+	case !fixed:
+		return c.countEach(c.deadlines.Bound(ctx), b)
+	case len(hits) == 1 && hits[0].Addend > 0:
+		return c.countMerged(c.deadlines.Call(ctx, now), b, now)
+	default:
+		return c.countFixed(c.deadlines.Call(ctx, now), b)
+	}
 }
 
-// addMerged counts one hit, together with other hits of its key that are in progress.
-func (c *Client) addMerged(ctx context.Context, hits []counter.Hit, after []uint64, now time.Time) error {
-	h := &hits[0]
-	ticket := c.merged.Begin(h.Key, h.TTL, h.Addend, now)
-	if !ticket.Waits() {
-		err := c.addBatch(ctx, batch{hits, after})
-		c.merged.End(ticket)
-		return err
-	}
-	var err error
-	if after[0], err = ticket.Wait(ctx); err != nil && !fault.Is(err, fault.Unavailable) {
+// countMerged counts one hit, together with other hits of its key that are in progress.
+func (c *Client) countMerged(ctx context.Context, b batch, now time.Time) error {
+	h := &b.hits[0]
+	sum := merge.Sum[counter.Hit]{Key: h.Key, Counter: *h, N: h.Addend}
+	count, err := c.merged.Add(ctx, sum, now, func() (uint64, error) {
+		err := c.countFixed(ctx, b)
+		return b.results[0].Count, err
+	})
+	b.results[0] = counter.Result{Count: count}
+	if err != nil && !fault.Is(err, fault.Unavailable) {
 		err = storeUnavailable(err) // the caller gave up, or the time is over
 	}
 	return err
 }
 
-// addSum counts the hits of several callers on one key.
-func (c *Client) addSum(ctx context.Context, s merge.Sum[time.Duration]) (uint64, error) {
-	b := batch{[]counter.Hit{{Key: s.Key, Addend: s.N, TTL: s.Counter}}, make([]uint64, 1)}
-	err := c.addBatch(c.deadlines.Call(ctx, time.Now()), b)
-	return b.after[0], err
+// countSum counts the hits of several callers on one key.
+func (c *Client) countSum(ctx context.Context, s merge.Sum[counter.Hit]) (uint64, error) {
+	h := s.Counter
+	h.Key, h.Addend = s.Key, s.N
+	b := newBatch([]counter.Hit{h})
+	err := c.countFixed(c.deadlines.Call(ctx, time.Now()), b)
+	return b.results[0].Count, err
 }
 
-// AddUnlessOver implements counter.Store. The package documentation describes what it does not
-// guarantee.
-func (c *Client) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	if err := validateHits(hits, after); err != nil {
+// batch is hits and the room for their results.
+type batch struct {
+	hits    []counter.Hit
+	results []counter.Result
+}
+
+func newBatch(hits []counter.Hit) batch { return batch{hits, make([]counter.Result, len(hits))} }
+
+// countSelected calls count for the selected hits, and copies the results to b.
+func (b batch) countSelected(selects func(h *counter.Hit) bool, count func(batch) error) error {
+	var part batch
+	var indices []int
+	for i := range b.hits {
+		if selects(&b.hits[i]) {
+			part.hits, indices = append(part.hits, b.hits[i]), append(indices, i)
+		}
+	}
+	if len(indices) == 0 {
+		return nil
+	}
+	part.results = make([]counter.Result, len(indices))
+	if err := count(part); err != nil {
 		return err
 	}
-	if haveSameKey(hits) { // hits of one key are always counted together
-		return c.addBatch(c.deadlines.Call(ctx, time.Now()), batch{hits, after})
-	}
-	return c.addBatchUnlessOver(c.deadlines.Bound(ctx), batch{hits, after})
-}
-
-// batch contains hits and the room for their counts.
-type batch struct {
-	hits  []counter.Hit
-	after []uint64
-}
-
-// selectHits returns the hits at the given indices, with room for their counts.
-func (b batch) selectHits(indices []int) batch {
-	part := batch{make([]counter.Hit, len(indices)), make([]uint64, len(indices))}
 	for i, at := range indices {
-		part.hits[i] = b.hits[at]
+		b.results[at] = part.results[i]
 	}
-	return part
+	return nil
 }
 
-// storeCountsAt copies the counts of part to the given indices of b.
-func (b batch) storeCountsAt(indices []int, part batch) {
-	for i, at := range indices {
-		b.after[at] = part.after[i]
-	}
-}
-
-func haveSameKey(hits []counter.Hit) bool {
-	for i := 1; i < len(hits); i++ {
-		if hits[i].Key != hits[0].Key {
+func (b batch) hasOneKey() bool {
+	for i := range b.hits {
+		if b.hits[i].Key != b.hits[0].Key {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Client) addBatchUnlessOver(ctx context.Context, b batch) error {
-	if err := c.runForEachHit(ctx, b, readCommand); err != nil {
+func isFixed(h *counter.Hit) bool { return h.Algorithm == ratelimit.FixedWindow }
+
+// countEach decides about each hit by itself.
+func (c *Client) countEach(ctx context.Context, b batch) error {
+	err := b.countSelected(isFixed, func(part batch) error { return c.countFixed(ctx, part) })
+	if err != nil {
+		return err
+	}
+	return b.countSelected(
+		func(h *counter.Hit) bool { return !isFixed(h) },
+		func(part batch) error { return c.admissions.run(ctx, c, part) })
+}
+
+// countAllOrNone looks at all counters first, and gives hits back if a counter was changed meanwhile.
+func (c *Client) countAllOrNone(ctx context.Context, b batch) error {
+	over, err := c.findOver(ctx, b)
+	if err != nil {
 		return err
 	}
 	deadline.NextStep(ctx)
-	if over := findKeysToBeOver(b); len(over) > 0 {
-		return c.addHitsOfKeys(ctx, b, over)
+	if len(over) > 0 {
+		return b.countSelected(
+			func(h *counter.Hit) bool { return isFixed(h) && over[h.Key] },
+			func(part batch) error { return c.countFixed(ctx, part) })
 	}
-	if err := c.addBatch(ctx, b); err != nil {
+	if err := c.countEach(ctx, b); err != nil {
 		return err
 	}
-	if over := findKeysOver(b); len(over) > 0 {
-		return c.subtractHits(ctx, b, over)
-	}
-	return nil
+	return c.giveBackIfOver(ctx, b)
 }
 
-// findKeysToBeOver returns the keys that the hits would bring over a limit, starting from the
-// counts in b.after.
-func findKeysToBeOver(b batch) map[string]bool {
-	var over map[string]bool
-	running := make(map[string]uint64, len(b.hits))
+// findOver looks at all counters without counting, writes what it finds to the results, and returns the
+// keys whose hits together would be refused or go over a limit.
+func (c *Client) findOver(ctx context.Context, b batch) (map[string]bool, error) {
+	err := b.countSelected(isFixed, func(part batch) error { return c.runForEachHit(ctx, part, readCommand) })
+	if err != nil {
+		return nil, err
+	}
+	states, err := c.readStates(ctx, b.hits)
+	if err != nil {
+		return nil, err
+	}
+	over, sums, now := map[string]bool{}, map[string]int64{}, time.Now()
 	for i := range b.hits {
-		h := &b.hits[i]
-		count, earlier := running[h.Key]
-		if !earlier {
-			count = b.after[i]
+		h, r := &b.hits[i], &b.results[i]
+		sum := sums[h.Key] + h.Addend
+		if isFixed(h) {
+			sum = max(sum, -int64(r.Count)) //nolint:gosec // counts are at most math.MaxInt64
+			if addToCount(r.Count, sum) > h.Limit {
+				over[h.Key] = true
+			}
+		} else if r.Verdict = states[h.Key].look(h, now, sum); !r.Verdict.Admitted {
+			over[h.Key] = true
+		} else {
+			r.Verdict = states[h.Key].look(h, now, 0)
 		}
-		count = addToCount(count, h.Addend)
-		running[h.Key] = count
-		if count > h.Limit {
-			over = addToSet(over, h.Key)
-		}
+		sums[h.Key] = sum
 	}
-	return over
-}
-
-// findKeysOver returns the keys whose counts after the hits are over a limit.
-func findKeysOver(b batch) map[string]bool {
-	var over map[string]bool
-	for i := range b.hits {
-		if b.after[i] > b.hits[i].Limit {
-			over = addToSet(over, b.hits[i].Key)
-		}
-	}
-	return over
-}
-
-func addToSet(set map[string]bool, key string) map[string]bool {
-	if set == nil {
-		set = make(map[string]bool)
-	}
-	set[key] = true
-	return set
+	_, err = c.storeStates(ctx, states, now) // those that are cut
+	return over, err
 }
 
 // addToCount returns count plus addend, at least zero and at most the maximum count.
@@ -161,47 +173,39 @@ func addToCount(count uint64, addend int64) uint64 {
 	return 0
 }
 
-// addHitsOfKeys counts the hits of the given keys. All other counts stay as they were read.
-func (c *Client) addHitsOfKeys(ctx context.Context, b batch, keys map[string]bool) error {
-	var indices []int
+// giveBackIfOver gives back the hits that were counted within their limits, if others of the batch were
+// refused or went over theirs.
+func (c *Client) giveBackIfOver(ctx context.Context, b batch) error {
+	over := map[string]bool{}
 	for i := range b.hits {
-		if keys[b.hits[i].Key] {
-			indices = append(indices, i)
+		if b.results[i].IsOver(&b.hits[i]) {
+			over[b.hits[i].Key] = true
 		}
 	}
-	part := b.selectHits(indices)
-	if err := c.addBatch(ctx, part); err != nil {
-		return err
+	if len(over) == 0 {
+		return nil
 	}
-	b.storeCountsAt(indices, part)
-	return nil
-}
-
-// subtractHits undoes the hits of a batch, except those of keys that are over a limit.
-func (c *Client) subtractHits(ctx context.Context, b batch, over map[string]bool) error {
-	var indices []int
-	for i := range b.hits {
-		if !over[b.hits[i].Key] && b.hits[i].Addend > 0 {
-			indices = append(indices, i)
+	back := batch{slices.Clone(b.hits), b.results}
+	for i := range back.hits {
+		h := &back.hits[i]
+		counted := isFixed(h) && !over[h.Key] || !isFixed(h) && b.results[i].Verdict.Admitted
+		if h.Addend = -h.Addend; h.Addend > 0 || !counted {
+			h.Addend = 0
 		}
 	}
-	part := b.selectHits(indices)
-	for i := range part.hits {
-		part.hits[i].Addend = -part.hits[i].Addend
-	}
-	err := c.undo(ctx, func(ctx context.Context) error { return c.runForEachHit(ctx, part, countCommand) })
-	if err != nil {
-		return err
-	}
-	latest := make(map[string]uint64, len(indices))
-	for i := range part.hits {
-		latest[part.hits[i].Key] = part.after[i]
-	}
-	for i := range part.hits {
-		part.after[i] = latest[part.hits[i].Key]
-	}
-	b.storeCountsAt(indices, part)
-	return nil
+	return back.countSelected(func(h *counter.Hit) bool { return h.Addend < 0 }, func(part batch) error {
+		if err := c.undo(ctx, func(ctx context.Context) error { return c.countEach(ctx, part) }); err != nil {
+			return err
+		}
+		latest := map[string]counter.Result{}
+		for i := range part.hits {
+			latest[part.hits[i].Key] = part.results[i]
+		}
+		for i := range part.hits {
+			part.results[i] = latest[part.hits[i].Key]
+		}
+		return nil
+	})
 }
 
 // undo takes back what a call has counted. If ctx ends first, it is done anyway.
@@ -216,185 +220,22 @@ func (c *Client) undo(ctx context.Context, subtract func(context.Context) error)
 	}
 }
 
-// addBatch counts the hits. It limits a counter beyond the maximum count to the maximum, far from
-// where memcached would overflow to zero.
-func (c *Client) addBatch(ctx context.Context, b batch) error {
+// countFixed counts hits of fixed windows. It limits a counter beyond the maximum count to the maximum, far
+// from where memcached would overflow to zero.
+func (c *Client) countFixed(ctx context.Context, b batch) error {
 	if err := c.runForEachHit(ctx, b, countCommand); err != nil {
 		return err
 	}
-	for i, count := range b.after {
-		if count <= math.MaxInt64 {
+	for i := range b.results {
+		count := &b.results[i].Count
+		if *count <= math.MaxInt64 {
 			continue
 		}
-		excess := counter.Hit{Key: b.hits[i].Key, Addend: -int64(count - math.MaxInt64)}
-		if err := c.runForEachHit(ctx, batch{[]counter.Hit{excess}, make([]uint64, 1)}, countCommand); err != nil {
+		excess := newBatch([]counter.Hit{{Key: b.hits[i].Key, Addend: -int64(*count - math.MaxInt64)}})
+		if err := c.runForEachHit(ctx, excess, countCommand); err != nil {
 			return err
 		}
-		b.after[i] = math.MaxInt64
+		*count = math.MaxInt64
 	}
 	return nil
 }
-
-// runForEachHit runs a command for each hit and stores the counts. The hits of one node are sent
-// together and in order, and all nodes run in parallel.
-func (c *Client) runForEachHit(ctx context.Context, b batch, command command) error {
-	if len(b.hits) == 0 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return storeUnavailable(err)
-	}
-	first, err := c.findCommonNode(b.hits)
-	if err != nil {
-		return storeUnavailable(err)
-	}
-	if first == nil {
-		return c.runOnSeveralNodes(ctx, b, command)
-	}
-	f := c.startRequest(ctx, first, b.hits, command)
-	return c.finishRequest(ctx, f, b.after)
-}
-
-// findCommonNode returns the node of all hits, or nil if there are several.
-func (c *Client) findCommonNode(hits []counter.Hit) (*node, error) {
-	first, err := c.ring.findNode(hits[0].Key)
-	if err != nil {
-		return nil, err
-	}
-	for i := 1; i < len(hits); i++ {
-		// The list may change between two calls of findNode.
-		if n, err := c.ring.findNode(hits[i].Key); err != nil || n != first {
-			return nil, err
-		}
-	}
-	return first, nil
-}
-
-// runOnSeveralNodes is runForEachHit for hits of several nodes.
-func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command command) error {
-	places := make(map[*node][]int)
-	for i := range b.hits {
-		n, err := c.ring.findNode(b.hits[i].Key)
-		if err != nil {
-			return storeUnavailable(err)
-		}
-		places[n] = append(places[n], i)
-	}
-	type share struct {
-		flight  request
-		indices []int
-		batch
-	}
-	shares := make([]share, 0, len(places))
-	for n, indices := range places {
-		part := b.selectHits(indices)
-		shares = append(shares, share{c.startRequest(ctx, n, part.hits, command), indices, part})
-	}
-	var failure error
-	for _, s := range shares {
-		if err := c.finishRequest(ctx, s.flight, s.after); err != nil {
-			failure = err // one error is enough
-		}
-		b.storeCountsAt(s.indices, s.batch)
-	}
-	return failure
-}
-
-// request is a pipeline in progress on a node, or the error that prevented it from being sent.
-type request struct {
-	node       *node
-	pipeline   *pipeline
-	connection *connection
-	noRetry    bool // it subtracts hits, which must not happen twice
-	hits       []counter.Hit
-	counts     bool // it counts the hits, and does not only read
-	err        error
-}
-
-// startRequest sends the commands of hits to a node.
-func (c *Client) startRequest(ctx context.Context, n *node, hits []counter.Hit, command command) request {
-	k := c.getPipeline()
-	k.reset(len(hits))
-	now := time.Now()
-	f := request{node: n, pipeline: k, hits: hits, counts: command.counts}
-	for i := range hits {
-		k.commands = command.encode(k.commands, &hits[i], now)
-		f.noRetry = f.noRetry || hits[i].Addend < 0
-	}
-	f.sendPipeline(ctx)
-	return f
-}
-
-// sendPipeline sends the pipeline over an open connection of its node.
-func (f *request) sendPipeline(ctx context.Context) {
-	for {
-		if f.connection, f.err = f.node.waitForConnection(ctx); f.err != nil {
-			return
-		}
-		if f.err = f.connection.send(ctx, f.pipeline); !errors.Is(f.err, errClosed) {
-			return
-		}
-	}
-}
-
-// finishRequest waits for the counts of a request. A node that restarts breaks all its connections
-// at once, so the request is repeated over each of them within its deadline. If the first attempt
-// was executed after all, its hits count twice, which never lets more requests through than the
-// limit. A request that subtracts hits is not repeated, because subtracting twice would.
-func (c *Client) finishRequest(ctx context.Context, f request, after []uint64) error {
-	if c.awaitResponses(ctx, &f) {
-		return storeUnavailable(f.err)
-	}
-	err := f.err
-	if err == nil {
-		err = f.storeCounts(after)
-	}
-	c.putPipeline(f.pipeline)
-	if err != nil {
-		return storeUnavailable(err)
-	}
-	return nil
-}
-
-// awaitResponses waits for the responses to a request. abandoned reports that the connection still uses
-// its pipeline.
-func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) {
-	if f.err == nil {
-		abandoned, f.err = f.connection.receive(ctx, f.pipeline)
-	}
-	for n := 0; n < len(f.node.slots) && errors.Is(f.err, errConnectionLost) && !f.noRetry; n++ {
-		if f.sendPipeline(ctx); f.err == nil {
-			abandoned, f.err = f.connection.receive(ctx, f.pipeline)
-		}
-	}
-	return abandoned
-}
-
-// storeCounts copies the counts from the responses to after. A counter that is missing is zero, but an
-// addition always has a count.
-func (f *request) storeCounts(after []uint64) error {
-	for i := range f.pipeline.responses {
-		r := &f.pipeline.responses[i]
-		switch {
-		case r.err != nil:
-			return r.err
-		case !r.number && (!r.missing || f.counts && f.hits[i].Addend > 0):
-			return errNoCount
-		}
-		after[i] = r.count
-	}
-	return nil
-}
-
-// getPipeline returns a pipeline from the pool.
-func (c *Client) getPipeline() *pipeline { return c.pipelines.Get().(*pipeline) } //nolint:errcheck // the pool holds nothing else
-
-// putPipeline returns a pipeline to the pool. No connection may use it any more.
-func (c *Client) putPipeline(k *pipeline) {
-	if cap(k.responses) <= maxPooledResponses {
-		c.pipelines.Put(k)
-	}
-}
-
-// maxPooledResponses is the maximum capacity for responses of a pipeline in the pool.
-const maxPooledResponses = 256

@@ -27,7 +27,6 @@ func TestCountersContract(t *testing.T) {
 			cfg.MaxIdleConns = connections
 			subject := countertest.Subject{Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
-			countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
 }
@@ -42,7 +41,6 @@ func TestCountersContractOnManyNodes(t *testing.T) {
 	}
 	subject := countertest.Subject{Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
-	countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 // TestInstancesAgreeOnNodes checks that two clients share counters if their lists contain the same
@@ -161,9 +159,9 @@ func TestGreatestSubtraction(t *testing.T) {
 	}
 }
 
-// TestConcurrentAddUnlessOver checks that hits are subtracted again if a parallel call filled
+// TestConcurrentAllOrNone checks that hits are subtracted again if a parallel call filled
 // another counter of the same call, on one node and on two.
-func TestConcurrentAddUnlessOver(t *testing.T) {
+func TestConcurrentAllOrNone(t *testing.T) {
 	for name, nodes := range map[string][]string{
 		"one node":  {newServer(t).start().address},
 		"two nodes": {newServer(t).start().address, newServer(t).start().address},
@@ -175,18 +173,18 @@ func TestConcurrentAddUnlessOver(t *testing.T) {
 			var all sync.WaitGroup
 			for range callers {
 				all.Go(func() {
-					after := make([]uint64, 4)
+					after := make([]counter.Result, 4)
 					for range 20 {
 						hits := []counter.Hit{newMinuteHit("beside"), newMinuteHit("full"), newMinuteHit("beside"), newMinuteHit("other")}
 						for i := range hits {
 							hits[i].Limit = 1 << 40
 						}
 						hits[1].Limit = limit
-						if err := c.AddUnlessOver(t.Context(), hits, after); err != nil {
+						if err := c.Count(t.Context(), hits, after, counter.AllOrNone); err != nil {
 							t.Error(err)
 							return
 						}
-						if after[1] <= limit {
+						if after[1].Count <= limit {
 							admitted.Add(1)
 						}
 					}
@@ -212,7 +210,7 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	s.freeze()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+		if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%v, want fault.Unavailable", err)
 		}
 		cancel()

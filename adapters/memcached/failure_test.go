@@ -132,7 +132,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10000 {
 		all.Go(func() {
-			if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})

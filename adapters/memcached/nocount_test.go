@@ -36,15 +36,15 @@ func TestRepliesWithoutACount(t *testing.T) {
 	for _, text := range []string{"NS", "NF", "EX", "EN", "HD", "MN", "VA 2\r\n-5"} {
 		reply.Store(&text)
 		for _, addend := range []int64{1, 0, -1} {
-			h, after := newMinuteHit("k"), make([]uint64, 1)
+			h, after := newMinuteHit("k"), make([]counter.Result, 1)
 			h.Addend = addend
-			err := c.Add(t.Context(), []counter.Hit{h}, after)
+			err := c.Count(t.Context(), []counter.Hit{h}, after, counter.Each)
 			if missing := text == "NF" || text == "EN"; missing && addend <= 0 {
-				if err != nil || after[0] != 0 {
-					t.Errorf("%q to %d hits: %d, %v, want 0", text, addend, after[0], err)
+				if err != nil || after[0].Count != 0 {
+					t.Errorf("%q to %d hits: %d, %v, want 0", text, addend, after[0].Count, err)
 				}
 			} else if !fault.Is(err, fault.Unavailable) {
-				t.Errorf("%q to %d hits: %d, %v, want fault.Unavailable", text, addend, after[0], err)
+				t.Errorf("%q to %d hits: %d, %v, want fault.Unavailable", text, addend, after[0].Count, err)
 			}
 		}
 	}

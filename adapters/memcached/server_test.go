@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
@@ -166,9 +167,9 @@ func newKeys() func(string) string {
 
 func addHits(t testing.TB, c *memcached.Client, hits ...counter.Hit) ([]uint64, error) {
 	t.Helper()
-	after := make([]uint64, len(hits))
-	err := c.Add(t.Context(), hits, after)
-	return after, err
+	after := make([]counter.Result, len(hits))
+	err := c.Count(t.Context(), hits, after, counter.Each)
+	return countertest.Counts(after), err
 }
 
 func newMinuteHit(key string) counter.Hit {

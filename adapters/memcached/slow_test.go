@@ -43,7 +43,7 @@ func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	defer release()
 	results := make(chan error, callers)
 	for range callers {
-		go func() { results <- c.Add(t.Context(), []counter.Hit{h}, make([]uint64, 1)) }()
+		go func() { results <- c.Count(t.Context(), []counter.Hit{h}, make([]counter.Result, 1), counter.Each) }()
 	}
 	await.Until(t, "the hits of all", func() bool {
 		counts, err := addHits(t, direct, look)
@@ -65,7 +65,7 @@ func TestStepsShareOneDeadline(t *testing.T) {
 	d.SetDelay(200 * time.Millisecond)
 	key := newKeys()
 	hits := []counter.Hit{newMinuteHit(key("a")), newMinuteHit(key("b"))}
-	if err := c.AddUnlessOver(t.Context(), hits, make([]uint64, 2)); !fault.Is(err, fault.Unavailable) {
+	if err := c.Count(t.Context(), hits, make([]counter.Result, 2), counter.AllOrNone); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%v, want fault.Unavailable", err)
 	}
 }
@@ -84,8 +84,8 @@ func TestWaitingHitsAreDecidedTogether(t *testing.T) {
 			var all sync.WaitGroup
 			for range callers {
 				all.Go(func() {
-					results := make([]counter.Admitted, 1)
-					if err := c.Admit(t.Context(), []counter.Hit{h}, results); err != nil {
+					results := make([]counter.Result, 1)
+					if err := c.Count(t.Context(), []counter.Hit{h}, results, counter.Each); err != nil {
 						t.Error(err)
 					}
 					if results[0].Verdict.Admitted {

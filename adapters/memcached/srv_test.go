@@ -152,8 +152,8 @@ func TestCountingOnNodesOfTheRecord(t *testing.T) {
 	s := newNameServer(t)
 	c := openSRV(t, s, 0)
 	hits := []counter.Hit{{Key: fmt.Sprintf("srv|%d", time.Now().UnixNano()), Addend: 1, TTL: time.Minute}}
-	after := make([]uint64, 1)
-	if err := c.Add(t.Context(), hits, after); !fault.Is(err, fault.Unavailable) || c.Connected() {
+	after := make([]counter.Result, 1)
+	if err := c.Count(t.Context(), hits, after, counter.Each); !fault.Is(err, fault.Unavailable) || c.Connected() {
 		t.Errorf("while the record does not exist: %v, connected %t", err, c.Connected())
 	}
 	if err := c.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
@@ -161,7 +161,7 @@ func TestCountingOnNodesOfTheRecord(t *testing.T) {
 	}
 	s.set(address) // the look-up is tried again until it succeeds
 	awaitNames(t, c, address)
-	if err := c.Add(t.Context(), hits, after); err != nil || after[0] != 1 {
+	if err := c.Count(t.Context(), hits, after, counter.Each); err != nil || after[0].Count != 1 {
 		t.Errorf("counted %v, %v", after, err)
 	}
 }

@@ -10,27 +10,31 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Admit implements counter.Admitter.
-func (m *Counters) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	if err := validateAdmission(ctx, hits, results); err != nil {
-		return err
+// Count implements counter.Store.
+func (m *Counters) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, mode counter.Mode) error {
+	if len(hits) != len(results) {
+		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
+	}
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(fault.Unavailable, "counting was canceled", err)
+	}
+	if mode == counter.AllOrNone && len(hits) > 1 {
+		m.countAllOrNone(hits, results)
+		return nil
 	}
 	now := m.clock.Now()
 	for i := range hits {
 		d := m.hashKey(hits[i].Key)
 		s := m.findShard(d)
 		s.mu.Lock()
-		results[i] = s.admit(d, &hits[i], now)
+		results[i] = s.count(d, &hits[i], now)
 		s.mu.Unlock()
 	}
 	return nil
 }
 
-// AdmitAll implements counter.Admitter. Hits of the same key belong together.
-func (m *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	if err := validateAdmission(ctx, hits, results); err != nil {
-		return err
-	}
+// countAllOrNone counts hits that are decided together.
+func (m *Counters) countAllOrNone(hits []counter.Hit, results []counter.Result) {
 	digests := make([]digest, len(hits))
 	var involved shardSet
 	for i := range hits {
@@ -38,49 +42,44 @@ func (m *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []c
 		involved.add(digests[i].lo & m.mask)
 	}
 	now := m.clock.Now()
-	m.lockShards((*[maxShards / 64]uint64)(&involved))
-	defer m.unlockShards((*[maxShards / 64]uint64)(&involved))
+	m.lockShards(&involved)
+	defer m.unlockShards(&involved)
 	clear(results)
-	over := m.refused(hits, digests, results, now)
+	over := m.findOver(hits, digests, results, now)
 	for i := range hits {
-		h := hits[i]
-		if over[digests[i]] && h.Algorithm != ratelimit.FixedWindow && results[i] != (counter.Admitted{}) {
+		h, own := hits[i], over[digests[i]]
+		if own && results[i] != (counter.Result{}) {
 			continue // the verdict is there
 		}
-		if len(over) > 0 && !(over[digests[i]] && h.Algorithm == ratelimit.FixedWindow) {
+		if len(over) > 0 && !(own && h.Algorithm == ratelimit.FixedWindow) {
 			h.Addend = 0
 		}
-		results[i] = m.findShard(digests[i]).admit(digests[i], &h, now)
+		results[i] = m.findShard(digests[i]).count(digests[i], &h, now)
 	}
-	return nil
 }
 
-// shardSet is a set of shards.
-type shardSet [maxShards / 64]uint64
-
-func (s *shardSet) add(n uint64) { s[n/64] |= 1 << (n % 64) }
-
-// refused returns the keys whose hits together are refused, or go over a limit, and writes the verdicts
-// about them. The shards of all hits must be locked.
-func (m *Counters) refused(hits []counter.Hit, digests []digest, results []counter.Admitted, now time.Time) map[digest]bool {
-	over, sums := map[digest]bool{}, map[digest]int64{}
+// findOver returns the keys whose hits together are refused, or go over a limit, and writes the verdicts
+// about refused ones. The shards of all hits must be locked.
+func (m *Counters) findOver(hits []counter.Hit, digests []digest, results []counter.Result, now time.Time) map[digest]bool {
+	var over map[digest]bool
+	sums := make(map[digest]int64, len(hits))
 	for i := range hits {
 		h, d := hits[i], digests[i]
-		sums[d] += h.Addend
-		h.Addend = sums[d]
-		s := m.findShard(d)
-		if h.Algorithm == ratelimit.FixedWindow {
-			over[d] = over[d] || addToCount(s.readCount(d, now.UnixNano()), h.Addend) > h.Limit
-			continue
+		h.Addend += sums[d]
+		isOver := false
+		if s := m.findShard(d); h.Algorithm == ratelimit.FixedWindow {
+			count := s.readCount(d, now.UnixNano())
+			h.Addend = max(h.Addend, -int64(count)) //nolint:gosec // it fits
+			isOver = addToCount(count, h.Addend) > h.Limit
+		} else if _, v := s.decide(d, &h, now); !v.Admitted {
+			results[i].Verdict, isOver = v, true
 		}
-		_, v := s.decide(d, &h, now)
-		if !v.Admitted {
-			over[d], results[i] = true, counter.Admitted{Verdict: v}
+		sums[d] = h.Addend
+		if isOver && over == nil {
+			over = map[digest]bool{}
 		}
-	}
-	for d, is := range over {
-		if !is {
-			delete(over, d)
+		if isOver {
+			over[d] = true
 		}
 	}
 	return over
@@ -114,25 +113,25 @@ func (s *shard) decide(d digest, h *counter.Hit, now time.Time) (admitState, rat
 	return st, v
 }
 
-// admit decides about a hit and stores the state after it.
-func (s *shard) admit(d digest, h *counter.Hit, now time.Time) counter.Admitted {
+// count decides about a hit and stores the state after it.
+func (s *shard) count(d digest, h *counter.Hit, now time.Time) counter.Result {
 	at := now.UnixNano()
 	if h.Algorithm == ratelimit.FixedWindow {
-		return counter.Admitted{Count: s.addHit(d, h, at)}
+		return counter.Result{Count: s.addHit(d, h, at)}
 	}
 	st, v := s.decide(d, h, now)
 	if h.Addend == 0 || !v.Admitted {
 		if c := s.findLiveCell(d, at); c != nil && !v.Admitted {
 			c.state |= overLimitBit
 		}
-		return counter.Admitted{Verdict: v}
+		return counter.Result{Verdict: v}
 	}
 	if h.Algorithm == ratelimit.SlidingWindow {
 		s.storeSliding(d, h, now, st.sliding)
 	} else {
 		s.storeBucket(d, h, now, st.full)
 	}
-	return counter.Admitted{Verdict: v}
+	return counter.Result{Verdict: v}
 }
 
 // storeSliding stores a sliding window. Each window has a cell of its own, which has the count of the one
@@ -179,14 +178,4 @@ func (s *shard) storeBucket(d digest, h *counter.Hit, now time.Time, full int64)
 		c = s.createCell(d, h, at, until+min(int64(h.Window), math.MaxInt64-until))
 	}
 	c.state, c.more = uint64(full), bucketMark(b) //nolint:gosec // a time
-}
-
-func validateAdmission(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	if len(hits) != len(results) {
-		return fault.Newf(fault.Internal, "got %d hits but room for %d results", len(hits), len(results))
-	}
-	if err := ctx.Err(); err != nil {
-		return fault.Wrap(fault.Unavailable, "counting was canceled", err)
-	}
-	return nil
 }

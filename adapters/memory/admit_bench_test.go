@@ -19,9 +19,9 @@ func BenchmarkAdmit(b *testing.B) {
 				b.ReportAllocs()
 				b.RunParallel(func(pb *testing.PB) {
 					hits := []counter.Hit{{Key: "k", Addend: 1, Limit: limit, Burst: limit, Window: time.Hour, TTL: time.Hour, Algorithm: a}}
-					results := make([]counter.Admitted, 1)
+					results := make([]counter.Result, 1)
 					for pb.Next() {
-						if err := store.Admit(b.Context(), hits, results); err != nil {
+						if err := store.Count(b.Context(), hits, results, counter.Each); err != nil {
 							b.Error(err)
 						}
 					}

@@ -11,7 +11,6 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -86,77 +85,6 @@ func NewCounters(c clock.Clock, cfg Config) *Counters {
 	return m
 }
 
-// Add implements counter.Store.
-func (m *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	if err := validateHits(ctx, hits, after); err != nil {
-		return err
-	}
-	now := m.clock.Now().UnixNano()
-	for i := range hits {
-		d := m.hashKey(hits[i].Key)
-		s := m.findShard(d)
-		s.mu.Lock()
-		after[i] = s.addHit(d, &hits[i], now)
-		s.mu.Unlock()
-	}
-	return nil
-}
-
-// AddUnlessOver implements counter.Store. Hits of the same key belong together: if one of them
-// would bring the counter over its limit, all are counted.
-func (m *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	if err := validateHits(ctx, hits, after); err != nil {
-		return err
-	}
-	digests := make([]digest, len(hits))
-	var involved [maxShards / 64]uint64
-	for i := range hits {
-		digests[i] = m.hashKey(hits[i].Key)
-		n := digests[i].lo & m.mask
-		involved[n/64] |= 1 << (n % 64)
-	}
-	now := m.clock.Now().UnixNano()
-	m.lockShards(&involved)
-	defer m.unlockShards(&involved)
-	over := m.findKeysOver(hits, digests, now)
-	for i := range hits {
-		s := m.findShard(digests[i])
-		if len(over) == 0 || over[digests[i]] {
-			after[i] = s.addHit(digests[i], &hits[i], now)
-		} else {
-			after[i] = s.readCount(digests[i], now)
-		}
-	}
-	return nil
-}
-
-// findKeysOver returns the counters that the batch would bring over a limit. The shards of all hits
-// must be locked.
-func (m *Counters) findKeysOver(hits []counter.Hit, digests []digest, now int64) map[digest]bool {
-	var over map[digest]bool
-	var running map[digest]uint64 // counts after earlier hits; not needed for a single hit
-	if len(hits) > 1 {
-		running = make(map[digest]uint64, len(hits))
-	}
-	for i := range hits {
-		count, earlier := running[digests[i]]
-		if !earlier {
-			count = m.findShard(digests[i]).readCount(digests[i], now)
-		}
-		count = addToCount(count, hits[i].Addend)
-		if running != nil {
-			running[digests[i]] = count
-		}
-		if count > hits[i].Limit {
-			if over == nil {
-				over = make(map[digest]bool)
-			}
-			over[digests[i]] = true
-		}
-	}
-	return over
-}
-
 // Ping implements counter.Store. It always succeeds.
 func (m *Counters) Ping(context.Context) error { return nil }
 
@@ -181,8 +109,13 @@ func (m *Counters) hashKey(key string) digest {
 
 func (m *Counters) findShard(d digest) *shard { return &m.shards[d.lo&m.mask] }
 
+// shardSet is a set of shards.
+type shardSet [maxShards / 64]uint64
+
+func (s *shardSet) add(n uint64) { s[n/64] |= 1 << (n % 64) }
+
 // lockShards locks the shards in ascending order, so that two calls cannot deadlock.
-func (m *Counters) lockShards(involved *[maxShards / 64]uint64) {
+func (m *Counters) lockShards(involved *shardSet) {
 	for word, set := range involved {
 		for ; set != 0; set &= set - 1 {
 			m.shards[word*64+bits.TrailingZeros64(set)].mu.Lock()
@@ -190,22 +123,12 @@ func (m *Counters) lockShards(involved *[maxShards / 64]uint64) {
 	}
 }
 
-func (m *Counters) unlockShards(involved *[maxShards / 64]uint64) {
+func (m *Counters) unlockShards(involved *shardSet) {
 	for word, set := range involved {
 		for ; set != 0; set &= set - 1 {
 			m.shards[word*64+bits.TrailingZeros64(set)].mu.Unlock()
 		}
 	}
-}
-
-func validateHits(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
-	}
-	if err := ctx.Err(); err != nil {
-		return fault.Wrap(fault.Unavailable, "counting was canceled", err)
-	}
-	return nil
 }
 
 // expiryTime returns the time at which a counter created now expires.

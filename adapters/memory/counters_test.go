@@ -32,18 +32,17 @@ func TestCountersContract(t *testing.T) {
 				}
 			}
 			countertest.Run(t, open)
-			countertest.RunAdmitter(t, open)
 		})
 	}
 }
 
 func addHits(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Duration) uint64 {
 	t.Helper()
-	after := make([]uint64, 1)
-	if err := c.Add(t.Context(), []counter.Hit{{Key: key, Addend: addend, TTL: ttl}}, after); err != nil {
+	after, err := counter.Add(t.Context(), c, counter.Hit{Key: key, Addend: addend, TTL: ttl})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return after[0]
+	return after
 }
 
 func TestFullStoreRemovesCounterThatExpiresFirst(t *testing.T) {
@@ -127,12 +126,12 @@ func TestCountersAgainstModel(t *testing.T) {
 			} else {
 				delete(model, h.Key)
 			}
-			after := make([]uint64, 1)
-			if err := c.Add(t.Context(), []counter.Hit{h}, after); err != nil {
+			after, err := counter.Add(t.Context(), c, h)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if after[0] != e.count {
-				t.Fatalf("%+v: count %d, want %d", h, after[0], e.count)
+			if after != e.count {
+				t.Fatalf("%+v: count %d, want %d", h, after, e.count)
 			}
 		}
 	})
@@ -164,9 +163,9 @@ func TestMillionCountersFitIn200MiB(t *testing.T) {
 func TestCountingAllocatesOnlyForNewKeys(t *testing.T) {
 	c := memory.NewCounters(newManual(), memory.Config{MaxCounters: 1 << 20})
 	hits := []counter.Hit{{Key: "a", Addend: 1, TTL: time.Hour}, {Key: "b", Addend: 1, TTL: time.Hour}}
-	counts := make([]uint64, 2)
+	counts := make([]counter.Result, 2)
 	allocations := testing.AllocsPerRun(100, func() {
-		if err := c.Add(t.Context(), hits, counts); err != nil {
+		if err := c.Count(t.Context(), hits, counts, counter.Each); err != nil {
 			t.Error(err)
 		}
 	})
@@ -199,10 +198,10 @@ func BenchmarkCountersAdd(b *testing.B) {
 	var worker atomic.Int64
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		hits, after := []counter.Hit{{Addend: 1, TTL: time.Minute}}, make([]uint64, 1)
+		hits, after := []counter.Hit{{Addend: 1, TTL: time.Minute}}, make([]counter.Result, 1)
 		for i := int(worker.Add(1)) * 997; pb.Next(); i++ {
 			hits[0].Key = keys[i%len(keys)]
-			if err := c.Add(b.Context(), hits, after); err != nil {
+			if err := c.Count(b.Context(), hits, after, counter.Each); err != nil {
 				b.Error(err)
 			}
 		}
@@ -241,8 +240,8 @@ func BenchmarkMillionCounters(b *testing.B) {
 
 func admitOne(b *testing.B, c *memory.Counters, h counter.Hit) {
 	b.Helper()
-	var results [1]counter.Admitted
-	if err := c.Admit(b.Context(), []counter.Hit{h}, results[:]); err != nil {
+	var results [1]counter.Result
+	if err := c.Count(b.Context(), []counter.Hit{h}, results[:], counter.Each); err != nil {
 		b.Fatal(err)
 	}
 }

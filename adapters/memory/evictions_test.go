@@ -37,11 +37,11 @@ func (c limiter) isOver(t testing.TB, key string, limit uint64, window time.Dura
 		Key: fmt.Sprint(key, "|", now.Truncate(window).Unix()), Addend: 1, Limit: limit, Window: window,
 		TTL: window + 300*time.Second, Left: now.Truncate(window).Add(window).Sub(now),
 	}
-	after := make([]uint64, 1)
-	if err := c.store.Add(t.Context(), []counter.Hit{h}, after); err != nil {
+	after, err := counter.Add(t.Context(), c.store, h)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return after[0] > limit
+	return after > limit
 }
 
 // TestLongWindowsKeepShortOnes checks that a flood of new keys with a limit per day does not
@@ -140,15 +140,15 @@ func TestFullStoreRemovesCountersWithinLimitFirst(t *testing.T) {
 				limit = 2
 			}
 			h := counter.Hit{Key: key, Addend: 1, Limit: limit, Window: window, TTL: time.Hour, Left: time.Hour}
-			after := make([]uint64, 1)
-			if err := c.store.Add(t.Context(), []counter.Hit{h}, after); err != nil {
+			after, err := counter.Add(t.Context(), c.store, h)
+			if err != nil {
 				r.Fatal(err)
 			}
-			if before, known := counts[key]; known && after[0] != before+1 {
-				r.Fatalf("%s was over its limit with %d hits and now has %d", key, before, after[0])
+			if before, known := counts[key]; known && after != before+1 {
+				r.Fatalf("%s was over its limit with %d hits and now has %d", key, before, after)
 			}
-			if after[0] > limit {
-				counts[key] = after[0]
+			if after > limit {
+				counts[key] = after
 			}
 			if kept := c.store.Len(); kept > most {
 				r.Fatalf("%d counters are kept of at most %d", kept, most)

@@ -31,14 +31,14 @@ func TestCountersContract(t *testing.T) {
 	countertest.Run(t, func(*testing.T) countertest.Subject {
 		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
 		store := memory.NewCounters(clock, memory.Config{MaxCounters: 100_000})
-		return countertest.Subject{Store: tracing.Counters(store, "valkey"), Advance: clock.Advance, Key: func(name string) string { return name }}
+		return countertest.Subject{Store: tracing.Counters(store, "valkey"), Advance: clock.Advance, Now: clock.Now, Key: func(name string) string { return name }}
 	})
 }
 
 // unreachableStore is a counter store that returns an error.
 type unreachableStore struct{ counter.Store }
 
-func (unreachableStore) Add(context.Context, []counter.Hit, []uint64) error {
+func (unreachableStore) Count(context.Context, []counter.Hit, []counter.Result, counter.Mode) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: "the counter store is not available", Err: errSecret}
 }
 
@@ -48,15 +48,15 @@ func TestCountersHaveSpans(t *testing.T) {
 	store := memory.NewCounters(clocktest.NewManual(time.Unix(1_900_000_000, 0)), memory.Config{MaxCounters: 100})
 	hits := []counter.Hit{{Key: "a", Addend: 1, Window: time.Minute, TTL: time.Minute}, {Key: "b", Addend: 1, Window: time.Minute, TTL: time.Minute}}
 	parent := runInSpan(tracing, func(ctx context.Context) {
-		if err := tracing.Counters(store, "valkey").AddUnlessOver(ctx, hits, make([]uint64, 2)); err != nil {
+		if err := tracing.Counters(store, "valkey").Count(ctx, hits, make([]counter.Result, 2), counter.AllOrNone); err != nil {
 			t.Error(err)
 		}
-		if err := tracing.Counters(unreachableStore{store}, "memcached").Add(ctx, hits, make([]uint64, 2)); err == nil {
+		if err := tracing.Counters(unreachableStore{store}, "memcached").Count(ctx, hits, make([]counter.Result, 2), counter.Each); err == nil {
 			t.Error("the decorator does not return the error of the store")
 		}
 	})
 	// A call outside of a sampled trace gets no span.
-	if err := tracing.Counters(store, "valkey").Add(t.Context(), hits, make([]uint64, 2)); err != nil {
+	if err := tracing.Counters(store, "valkey").Count(t.Context(), hits, make([]counter.Result, 2), counter.Each); err != nil {
 		t.Error(err)
 	}
 	cleanup()

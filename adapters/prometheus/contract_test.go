@@ -25,7 +25,8 @@ func TestCountersContract(t *testing.T) {
 		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
 		store := memory.NewCounters(clock, memory.Config{MaxCounters: 100_000})
 		return countertest.Subject{
-			Store: NewCounters(store, prometheus.NewRegistry()), Advance: clock.Advance, Key: func(name string) string { return name },
+			Store: NewCounters(store, prometheus.NewRegistry()), Advance: clock.Advance, Now: clock.Now,
+			Key: func(name string) string { return name },
 		}
 	})
 }

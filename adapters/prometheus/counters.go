@@ -13,7 +13,7 @@ import (
 // Counters measures the calls to a counter store, and passes them on.
 type Counters struct {
 	counter.Store
-	add, addUnlessOver, admit, admitAll callMetrics
+	operations map[string]callMetrics // by counter.Operation
 }
 
 // NewCounters returns a store whose calls are measured.
@@ -28,48 +28,23 @@ func NewCounters(store counter.Store, r prometheus.Registerer) *Counters {
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 	}, []string{"operation"})
 	r.MustRegister(requests, times)
-	of := func(operation string) callMetrics {
-		return callMetrics{
+	c := &Counters{store, map[string]callMetrics{}}
+	for _, operation := range counter.Operations() {
+		c.operations[operation] = callMetrics{
 			took:        times.WithLabelValues(operation),
 			done:        requests.WithLabelValues(operation, "done"),
 			unavailable: requests.WithLabelValues(operation, "unavailable"),
 			canceled:    requests.WithLabelValues(operation, "canceled"),
 		}
 	}
-	return &Counters{
-		Store: store, add: of("add"), addUnlessOver: of("add_unless_over"), admit: of("admit"), admitAll: of("admit_all"),
-	}
+	return c
 }
 
-// Add implements counter.Store.
-func (c *Counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+// Count implements counter.Store.
+func (c *Counters) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	began := time.Now()
-	err := c.Store.Add(ctx, hits, after)
-	c.add.recordCall(ctx, began, err)
-	return err
-}
-
-// AddUnlessOver implements counter.Store.
-func (c *Counters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	began := time.Now()
-	err := c.Store.AddUnlessOver(ctx, hits, after)
-	c.addUnlessOver.recordCall(ctx, began, err)
-	return err
-}
-
-// Admit implements counter.Admitter.
-func (c *Counters) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	began := time.Now()
-	err := c.Store.Admit(ctx, hits, results)
-	c.admit.recordCall(ctx, began, err)
-	return err
-}
-
-// AdmitAll implements counter.Admitter.
-func (c *Counters) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	began := time.Now()
-	err := c.Store.AdmitAll(ctx, hits, results)
-	c.admitAll.recordCall(ctx, began, err)
+	err := c.Store.Count(ctx, hits, results, m)
+	c.operations[counter.Operation(hits, m)].recordCall(ctx, began, err)
 	return err
 }
 
@@ -79,7 +54,7 @@ type callMetrics struct {
 	done, unavailable, canceled prometheus.Counter
 }
 
-func (c *callMetrics) recordCall(ctx context.Context, began time.Time, err error) {
+func (c callMetrics) recordCall(ctx context.Context, began time.Time, err error) {
 	c.took.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:

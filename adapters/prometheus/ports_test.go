@@ -18,15 +18,11 @@ type fixedCounters struct {
 	err error
 }
 
-func (c fixedCounters) Add(_ context.Context, hits []counter.Hit, after []uint64) error {
+func (c fixedCounters) Count(_ context.Context, hits []counter.Hit, results []counter.Result, _ counter.Mode) error {
 	for i := range hits {
-		after[i] = 2
+		results[i].Count = 2
 	}
 	return c.err
-}
-
-func (c fixedCounters) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	return c.Add(ctx, hits, after)
 }
 
 // TestCounterStore checks that each call is counted with its outcome, and that the decorator
@@ -50,13 +46,13 @@ func TestCounterStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})
 			store := prometheus.NewCounters(fixedCounters{err: c.err}, r)
-			after := make([]uint64, 1)
-			if err := store.Add(c.ctx, make([]counter.Hit, 1), after); !errors.Is(err, c.err) || after[0] != 2 {
-				t.Errorf("Add returns error %v and counts %v, want error %v and counts [2]", err, after, c.err)
+			after := make([]counter.Result, 1)
+			if err := store.Count(c.ctx, make([]counter.Hit, 1), after, counter.Each); !errors.Is(err, c.err) || after[0].Count != 2 {
+				t.Errorf("Count returns error %v and counts %v, want error %v and counts [2]", err, after, c.err)
 			}
 			for range 2 {
-				if err := store.AddUnlessOver(c.ctx, make([]counter.Hit, 1), after); !errors.Is(err, c.err) {
-					t.Errorf("AddUnlessOver returns error %v, want %v", err, c.err)
+				if err := store.Count(c.ctx, make([]counter.Hit, 1), after, counter.AllOrNone); !errors.Is(err, c.err) {
+					t.Errorf("Count returns error %v, want %v", err, c.err)
 				}
 			}
 			checkSamples(t, readPage(t, r),

@@ -16,23 +16,23 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// scripted runs a script of the package on a server, by a clock that the test sets.
+// scripted runs the script of the package on a server, by a clock that the test sets.
 type scripted struct {
 	client.Client
-	source, clockKey string
-	mode             []string // the last arguments
+	source, clockKey, mode string
 }
 
-// newScripted reads a script. The clock is read from a key, and no key expires before the test ends.
-func newScripted(t *testing.T, file string, mode ...string) scripted {
+// newScripted reads the script. The clock is read from a key, and no key expires before the test ends.
+func newScripted(t *testing.T, mode string) scripted {
 	t.Helper()
+	const file = "count.lua"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := scripted{newDirectClient(t, sharedServer(t)), string(text), newKeys()("clock"), mode}
 	for old, changed := range map[string]string{
-		"redis.call('TIME')":                 "cjson.decode(redis.call('GET', '" + s.clockKey + "'))",
+		"call('TIME')":                       "cjson.decode(call('GET', '" + s.clockKey + "'))",
 		"'PX', string.format('%.0f', life))": "'PX', '600000')",
 	} {
 		if !strings.Contains(s.source, old) {
@@ -53,7 +53,7 @@ func (s scripted) admit(t *rapid.T, h counter.Hit, now time.Time) (v ratelimit.V
 	}
 	results := s.DoMulti(ctx,
 		s.B().Set().Key(s.clockKey).Value(clock).Build(),
-		s.B().Eval().Script(s.source).Numkeys(1).Key(h.Key).Arg(append(args, s.mode...)...).Build(),
+		s.B().Eval().Script(s.source).Numkeys(1).Key(h.Key).Arg(append(args, s.mode)...).Build(),
 		s.B().Get().Key(h.Key).Build())
 	numbers, err := results[1].AsIntSlice()
 	if err != nil || len(numbers) != 3 {
@@ -68,13 +68,12 @@ func (s scripted) admit(t *rapid.T, h counter.Hit, now time.Time) (v ratelimit.V
 	}, stored
 }
 
-// scripts are the scripts that decide about one hit.
+// scripts are the modes of the script.
 func scripts(t *testing.T) map[string]scripted {
 	t.Helper()
 	return map[string]scripted{
-		"one hit":   newScripted(t, "admit_one.lua"),
-		"many hits": newScripted(t, "admit.lua", "0"),
-		"all hits":  newScripted(t, "admit.lua", "1"),
+		"each":        newScripted(t, "0"),
+		"all or none": newScripted(t, "1"),
 	}
 }
 
@@ -205,9 +204,9 @@ func BenchmarkAdmit(b *testing.B) {
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
 				hits := []counter.Hit{{Key: key(a.String()), Addend: 1, Limit: 4e9, Burst: 4e9, Window: time.Hour, TTL: time.Hour, Algorithm: a}}
-				results := make([]counter.Admitted, 1)
+				results := make([]counter.Result, 1)
 				for pb.Next() {
-					if err := store.Admit(b.Context(), hits, results); err != nil {
+					if err := store.Count(b.Context(), hits, results, counter.Each); err != nil {
 						b.Error(err)
 					}
 				}

@@ -29,7 +29,7 @@
 //
 // The hits of one Add are sent to their nodes in parallel. Each node fails on its own: while a node
 // does not answer, calls that need it fail, and all others succeed. A script cannot span several
-// slots, and keys are not changed to force them into one slot. So AddUnlessOver over several slots
+// slots, and keys are not changed to force them into one slot. So a call in the mode AllOrNone over several slots
 // first reads all counters. If none would be over its limit, it then counts slot by slot, each slot
 // atomically. Between the two steps a parallel request may fill a counter. This counter is then
 // over its limit, but the hits in the other slots were counted too. So a limit never lets more
@@ -38,9 +38,9 @@
 //
 // # Many hits
 //
-// A server does nothing else while it executes a script. So Admit decides about at most 100 hits in one
-// script, and more than 500 hits of AddUnlessOver or AdmitAll are counted in two steps too, as over
-// several slots, outside clusters as well. Add sends at most 1000 hits at once.
+// A server does nothing else while it executes a script. So a script decides about at most 100 hits, or 500 in
+// the mode AllOrNone; more than these are counted in two steps too, as over several slots, outside clusters as
+// well. At most 1000 commands of fixed windows are sent at once.
 package valkey
 
 import (
@@ -52,7 +52,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -61,8 +60,7 @@ type Client struct {
 	store         *managedClient
 	known         *knownKeys
 	pipelineLimit int // commands in one pipeline; 0 = no limit
-	script        *valkey.Lua
-	merged        *merge.Adder[life]
+	merged        *merge.Adder[counter.Hit]
 }
 
 // Open returns a client and a function that closes it. An unreachable store is not an error: calls
@@ -87,8 +85,8 @@ func openWith(ctx context.Context, cfg Config, log *logrus.Entry, connect dialFu
 	m := &managedClient{deadlines: deadline.NewSource(cfg.Timeout), dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
-	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit, script: valkey.NewLuaScript(addUnlessOverSource)}
-	c.merged = merge.New(cfg.Timeout, c.addSum)
+	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit}
+	c.merged = merge.New(cfg.Timeout, c.countSum)
 	return c, end, nil
 }
 
@@ -129,11 +127,4 @@ func (c *Client) Ping(ctx context.Context) error { return c.store.pingStore(ctx)
 func (c *Client) Connected() bool {
 	_, all := c.store.openBreakers()
 	return c.store.current.Load() != nil && !all
-}
-
-func checkLength(hits []counter.Hit, after []uint64) error {
-	if len(hits) != len(after) {
-		return fault.Newf(fault.Internal, "got %d hits but room for %d counts", len(hits), len(after))
-	}
-	return nil
 }

@@ -38,7 +38,6 @@ func TestCountersContract(t *testing.T) {
 			change(&cfg)
 			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address))}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
-			countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
 }
@@ -73,7 +72,6 @@ func TestCountersContractOnCluster(t *testing.T) {
 	})
 	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
-	countertest.RunAdmitter(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 func TestPairContract(t *testing.T) {
@@ -85,10 +83,9 @@ func TestPairContract(t *testing.T) {
 		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other, time.Minute), Key: key}
 	}
 	countertest.Run(t, open)
-	countertest.RunAdmitter(t, open)
 }
 
-// TestPairAdmitsAllOrNothing: what one store has admitted is given back when the other refuses.
+// TestPairAdmitsAllOrNothing: one store counts nothing when the other refuses.
 func TestPairAdmitsAllOrNothing(t *testing.T) {
 	stopped := clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC))
 	second, other := memory.NewCounters(stopped, memory.Config{MaxCounters: 9}), memory.NewCounters(stopped, memory.Config{MaxCounters: 9})
@@ -98,9 +95,9 @@ func TestPairAdmitsAllOrNothing(t *testing.T) {
 		{Key: "d", Addend: 1, Limit: 1, Burst: 2, Window: 24 * time.Hour, TTL: time.Hour, Algorithm: ratelimit.TokenBucket},
 		{Key: "f", Addend: 1, Limit: 100, Window: 24 * time.Hour, TTL: time.Hour},
 	}
-	results := make([]counter.Admitted, 3)
+	results := make([]counter.Result, 3)
 	for i := range 5 {
-		if err := pair.AdmitAll(t.Context(), hits, results); err != nil {
+		if err := pair.Count(t.Context(), hits, results, counter.AllOrNone); err != nil {
 			t.Fatal(err)
 		}
 		within := uint64(min(i+1, 2)) //nolint:gosec // small
@@ -117,13 +114,13 @@ func TestPairSplitsHitsByWindow(t *testing.T) {
 		{Key: "m", Addend: 1, Limit: 2, Window: time.Minute, TTL: time.Minute},
 		{Key: "s", Addend: 1, Limit: 1, Window: time.Second, TTL: time.Minute},
 	}
-	after := make([]uint64, 2)
+	after := make([]counter.Result, 2)
 	for _, wanted := range []string{"[1 1]", "[1 2]"} { // the second is over then, and the minute's is not counted
-		if err := pair.AddUnlessOver(t.Context(), hits, after); err != nil || fmt.Sprint(after) != wanted {
-			t.Errorf("AddUnlessOver: %v, %v, want %s", after, err, wanted)
+		if err := pair.Count(t.Context(), hits, after, counter.AllOrNone); err != nil || fmt.Sprint(countertest.Counts(after)) != wanted {
+			t.Errorf("all or none: %v, %v, want %s", after, err, wanted)
 		}
 	}
-	if err := pair.Add(t.Context(), hits, after); err != nil || fmt.Sprint(after) != "[2 3]" {
+	if err := pair.Count(t.Context(), hits, after, counter.Each); err != nil || fmt.Sprint(countertest.Counts(after)) != "[2 3]" {
 		t.Errorf("Add: %v, %v, want [2 3]", after, err)
 	}
 	if second.Len() != 1 || other.Len() != 1 {
@@ -133,9 +130,9 @@ func TestPairSplitsHitsByWindow(t *testing.T) {
 
 func add(t testing.TB, c *valkey.Client, hits ...counter.Hit) ([]uint64, error) {
 	t.Helper()
-	after := make([]uint64, len(hits))
-	err := c.Add(t.Context(), hits, after)
-	return after, err
+	after := make([]counter.Result, len(hits))
+	err := c.Count(t.Context(), hits, after, counter.Each)
+	return countertest.Counts(after), err
 }
 
 func newMinuteHit(key string) counter.Hit {
@@ -281,7 +278,7 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4000 {
 		all.Go(func() {
-			if err := c.Add(ctx, []counter.Hit{newMinuteHit("k")}, make([]uint64, 1)); !fault.Is(err, fault.Unavailable) {
+			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})

@@ -104,21 +104,21 @@ func TestInvalidReplies(t *testing.T) {
 	for n, invalid := range append(invalidReplies, good+good, good+"+OK\r\n") {
 		reply.Store(&invalid)
 		c := newScriptedStore(t, &reply)
-		one, after := []counter.Hit{{Key: fmt.Sprint("k", n), Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}}, make([]uint64, 1)
+		one, after := []counter.Hit{{Key: fmt.Sprint("k", n), Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}}, make([]counter.Result, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // ends a wait for the rest of a reply
-		err := c.Add(ctx, one, after)
+		err := c.Count(ctx, one, after, counter.Each)
 		cancel()
 		if extra := strings.HasPrefix(invalid, good); !extra && !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%.40q: %v and the count %d, want fault.Unavailable", invalid, err, after[0])
+			t.Errorf("%.40q: %v and the count %d, want fault.Unavailable", invalid, err, after[0].Count)
 		}
 		reply.Store(&good)
 		for range 100 { // the connection may be about to end
-			if err = c.Add(t.Context(), one, after); err == nil {
+			if err = c.Count(t.Context(), one, after, counter.Each); err == nil {
 				break
 			}
 		}
-		if err != nil || after[0] != 7 {
-			t.Errorf("after %.40q: %v and the count %d, want 7", invalid, err, after[0])
+		if err != nil || after[0].Count != 7 {
+			t.Errorf("after %.40q: %v and the count %d, want 7", invalid, err, after[0].Count)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func FuzzReplies(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		for range 2 {
-			_ = c.Add(ctx, []counter.Hit{{Key: "k", Addend: 1, Window: time.Minute, TTL: time.Minute}}, make([]uint64, 1))
+			_ = c.Count(ctx, []counter.Hit{{Key: "k", Addend: 1, Window: time.Minute, TTL: time.Minute}}, make([]counter.Result, 1), counter.Each)
 		}
 	})
 }

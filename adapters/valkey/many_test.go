@@ -17,18 +17,18 @@ func TestManyHits(t *testing.T) {
 	for i := range fixed {
 		fixed[i] = newMinuteHit(key(fmt.Sprint("fixed-", i%650))) // the last ones have keys of the first ones
 	}
-	after := make([]uint64, size)
+	after := make([]counter.Result, size)
 	for round, want := range []uint64{1, 3} {
-		if err := c.AddUnlessOver(t.Context(), fixed, after); err != nil || after[649] != uint64(round)+1 || after[0] != want || after[650] != want+1 {
-			t.Fatalf("round %d: %v, counts %d, %d and %d", round, err, after[649], after[0], after[650])
+		if err := c.Count(t.Context(), fixed, after, counter.AllOrNone); err != nil || after[649].Count != uint64(round)+1 || after[0].Count != want || after[650].Count != want+1 {
+			t.Fatalf("round %d: %v, counts %d, %d and %d", round, err, after[649].Count, after[0].Count, after[650].Count)
 		}
 	}
 	fixed[649].Addend = 100
-	if err := c.AddUnlessOver(t.Context(), fixed, after); err != nil || after[649] != 102 || after[1] != 4 || after[2] != 4 {
-		t.Errorf("one over its limit: %v, counts %d, %d and %d", err, after[649], after[1], after[2])
+	if err := c.Count(t.Context(), fixed, after, counter.AllOrNone); err != nil || after[649].Count != 102 || after[1].Count != 4 || after[2].Count != 4 {
+		t.Errorf("one over its limit: %v, counts %d, %d and %d", err, after[649].Count, after[1].Count, after[2].Count)
 	}
 
-	hits, results := make([]counter.Hit, size), make([]counter.Admitted, size)
+	hits, results := make([]counter.Hit, size), make([]counter.Result, size)
 	for i := range hits {
 		hits[i] = counter.Hit{Key: key(fmt.Sprint("bucket-", i)), Addend: 1, Limit: 1, Burst: 2, Window: time.Hour, TTL: time.Hour, Algorithm: ratelimit.TokenBucket}
 	}
@@ -37,7 +37,7 @@ func TestManyHits(t *testing.T) {
 	hits[690] = full
 	admitAll := func(what string, admitted bool, remaining, count uint64) {
 		t.Helper()
-		err := c.AdmitAll(t.Context(), hits, results)
+		err := c.Count(t.Context(), hits, results, counter.AllOrNone)
 		if v := results[1].Verdict; err != nil || results[2].Verdict.Remaining != remaining || v.Remaining != remaining || results[600].Verdict.Admitted != admitted || results[690].Count != count {
 			t.Errorf("%s: %v, %+v and %+v, count %d", what, err, v, results[600].Verdict, results[690].Count)
 		}

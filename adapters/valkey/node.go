@@ -111,16 +111,6 @@ func (m *managedClient) findCommonNode(hits []counter.Hit) *node {
 	return n
 }
 
-// groupByNode returns the indices of the hits of each node.
-func (m *managedClient) groupByNode(hits []counter.Hit) map[*node][]int {
-	groups := make(map[*node][]int)
-	for i := range hits {
-		n := m.findNode(hits[i].Key)
-		groups[n] = append(groups[n], i)
-	}
-	return groups
-}
-
 // groupKeysByNode returns the keys of each node.
 func (m *managedClient) groupKeysByNode(keys []string) map[*node][]string {
 	groups := make(map[*node][]string)

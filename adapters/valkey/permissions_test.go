@@ -39,18 +39,13 @@ func TestDocumentedPermissions(t *testing.T) {
 	bucket.Key, bucket.Algorithm, bucket.Burst = key("bucket"), ratelimit.TokenBucket, 9
 	slidingBack, bucketBack := sliding, bucket
 	slidingBack.Addend, bucketBack.Addend = -1, -1
-	windows, all := []counter.Hit{fixed, back, back}, []counter.Hit{fixed, sliding, bucket, slidingBack, bucketBack}
-	after, results := make([]uint64, len(windows)), make([]counter.Admitted, len(all))
-	for name, call := range map[string]func() error{
-		"Add":               func() error { return store.Add(t.Context(), windows, after) },
-		"AddUnlessOver":     func() error { return store.AddUnlessOver(t.Context(), windows, after) },
-		"Admit":             func() error { return store.Admit(t.Context(), all, results) },
-		"Admit of a window": func() error { return store.Admit(t.Context(), []counter.Hit{sliding}, results[:1]) },
-		"Admit of a bucket": func() error { return store.Admit(t.Context(), []counter.Hit{bucketBack}, results[:1]) },
-		"AdmitAll":          func() error { return store.AdmitAll(t.Context(), all, results) },
+	for _, hits := range [][]counter.Hit{
+		{fixed}, {fixed, fixed}, {fixed, back, back}, {sliding}, {bucketBack}, {fixed, sliding, bucket, slidingBack, bucketBack},
 	} {
-		if err := call(); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
+			if err := store.Count(t.Context(), hits, make([]counter.Result, len(hits)), m); err != nil {
+				t.Errorf("%s of %d hits: %v", counter.Operation(hits, m), len(hits), err)
+			}
 		}
 	}
 }

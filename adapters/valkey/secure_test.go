@@ -56,9 +56,9 @@ func checkCounting(t *testing.T, what string, cfg Config, want bool) {
 		t.Fatal(err)
 	}
 	defer end()
-	after := make([]uint64, 1)
+	after := make([]counter.Result, 1)
 	hit := counter.Hit{Key: "k", Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
-	if err := c.Add(t.Context(), []counter.Hit{hit}, after); (err == nil) != want {
+	if err := c.Count(t.Context(), []counter.Hit{hit}, after, counter.Each); (err == nil) != want {
 		t.Errorf("%s: %v", what, err)
 	}
 }

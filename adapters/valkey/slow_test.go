@@ -47,11 +47,11 @@ func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	results := make(chan uint64, callers)
 	for range callers {
 		go func() {
-			after := make([]uint64, 1)
-			if err := c.Add(t.Context(), []counter.Hit{h}, after); err != nil {
+			after := make([]counter.Result, 1)
+			if err := c.Count(t.Context(), []counter.Hit{h}, after, counter.Each); err != nil {
 				t.Error(err)
 			}
-			results <- after[0]
+			results <- after[0].Count
 		}()
 	}
 	await.Until(t, "the hits of all", func() bool {
@@ -73,9 +73,13 @@ func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	pair, hits, delayers := newSlowPair(t, await.Timeout)
 	for name, call := range map[string]func(context.Context) error{
-		"Add":      func(ctx context.Context) error { return pair.Add(ctx, hits[:2], make([]uint64, 2)) },
-		"Admit":    func(ctx context.Context) error { return pair.Admit(ctx, hits, make([]counter.Admitted, 3)) },
-		"AdmitAll": func(ctx context.Context) error { return pair.AdmitAll(ctx, hits, make([]counter.Admitted, 3)) },
+		"Add": func(ctx context.Context) error {
+			return pair.Count(ctx, hits[:2], make([]counter.Result, 2), counter.Each)
+		},
+		"Admit": func(ctx context.Context) error { return pair.Count(ctx, hits, make([]counter.Result, 3), counter.Each) },
+		"AdmitAll": func(ctx context.Context) error {
+			return pair.Count(ctx, hits, make([]counter.Result, 3), counter.AllOrNone)
+		},
 	} {
 		other, releaseOther := delayers[0].Hold(hits[0].Key)
 		second, releaseSecond := delayers[1].Hold(hits[1].Key)
@@ -101,17 +105,23 @@ func TestStepsShareOneDeadline(t *testing.T) {
 	for name, newCall := range map[string]func(*testing.T) (call func(context.Context) error, delayers []*instance.Delayer){
 		"two stores": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
 			pair, hits, delayers := newSlowPair(t, timeout)
-			return func(ctx context.Context) error { return pair.AddUnlessOver(ctx, hits[:2], make([]uint64, 2)) }, delayers
+			return func(ctx context.Context) error {
+				return pair.Count(ctx, hits[:2], make([]counter.Result, 2), counter.AllOrNone)
+			}, delayers
 		},
 		"many hits": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
 			one, d := newSlowStore(t, timeout)
 			many := newManyHits()
-			return func(ctx context.Context) error { return one.AddUnlessOver(ctx, many, make([]uint64, len(many))) }, []*instance.Delayer{d}
+			return func(ctx context.Context) error {
+				return one.Count(ctx, many, make([]counter.Result, len(many)), counter.AllOrNone)
+			}, []*instance.Delayer{d}
 		},
 		"many of all algorithms": func(t *testing.T) (func(context.Context) error, []*instance.Delayer) {
 			one, d := newSlowStore(t, timeout)
 			many := newManyHits()
-			return func(ctx context.Context) error { return one.AdmitAll(ctx, many, make([]counter.Admitted, len(many))) }, []*instance.Delayer{d}
+			return func(ctx context.Context) error {
+				return one.Count(ctx, many, make([]counter.Result, len(many)), counter.AllOrNone)
+			}, []*instance.Delayer{d}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +157,8 @@ func newSlowPair(t *testing.T, timeout time.Duration) (*valkey.Pair, []counter.H
 	hits[1].Window, hits[2].Algorithm, hits[2].Burst = time.Second, ratelimit.TokenBucket, 9
 	pair := valkey.NewPair(second, other, timeout)
 	await.Until(t, "stores that know the scripts", func() bool {
-		return pair.Admit(t.Context(), hits, make([]counter.Admitted, 3)) == nil &&
-			pair.AdmitAll(t.Context(), hits, make([]counter.Admitted, 3)) == nil
+		return pair.Count(t.Context(), hits, make([]counter.Result, 3), counter.Each) == nil &&
+			pair.Count(t.Context(), hits, make([]counter.Result, 3), counter.AllOrNone) == nil
 	})
 	return pair, hits, []*instance.Delayer{delayOther, delaySecond}
 }

@@ -1,4 +1,4 @@
-// Package counter is the port to the counters of fixed windows, and to the cache of counters that
+// Package counter is the port to the counters of rate limits, and to the cache of counters that
 // are over their limit. It does not decide what is counted or what an exceeded limit means.
 //
 // [github.com/tollgate-dev/tollgate/ports/counter/countertest] has the contract tests.
@@ -6,6 +6,7 @@ package counter
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -15,7 +16,7 @@ import (
 // L-22).
 const MaxKey = 200
 
-// Hit is one addition to one counter.
+// Hit is hits on one counter.
 type Hit struct {
 	// Key names the counter and its window: 1 to MaxKey bytes of printable ASCII without spaces,
 	// which every store accepts.
@@ -23,12 +24,12 @@ type Hit struct {
 	// Addend is how many hits to add. 0 reads the counter and does not create it; a negative number
 	// gives back hits that were counted before.
 	Addend int64
-	// Limit is the greatest count that is not over the limit. Add does not use it.
-	Limit uint64
-	// Algorithm and Burst are for Admitter only. Burst is the number of hits that a token bucket lets in
-	// at once; at least 1, as Limit is then.
+	// Algorithm says what is counted: all hits of a fixed window, of the others only those that fit.
 	Algorithm ratelimit.Algorithm
-	Burst     uint64
+	// Limit is the greatest count that is not over the limit. Of other algorithms than fixed windows it is at least 1.
+	Limit uint64
+	// Burst is the number of hits that a token bucket lets in at once, at least 1.
+	Burst uint64
 	// Window is the length of the counter's window.
 	Window time.Duration
 	// TTL is how long the store keeps a counter after its creation: the window, plus an allowance
@@ -38,6 +39,66 @@ type Hit struct {
 	// same process, which has the same clock, may delete the counter after it.
 	Left time.Duration
 }
+
+// Result is what a store returns for a hit.
+type Result struct {
+	// Count is the count of a fixed window after the hit.
+	Count uint64
+	// Verdict is about a hit of another algorithm. A hit with an Addend of 0 is always admitted.
+	Verdict ratelimit.Verdict
+}
+
+// IsOver reports whether the hit of a result was refused, or took its fixed window over the limit.
+func (r *Result) IsOver(h *Hit) bool {
+	if h.Algorithm == ratelimit.FixedWindow {
+		return r.Count > h.Limit
+	}
+	return !r.Verdict.Admitted
+}
+
+// Mode says which hits of a call are counted.
+type Mode uint8
+
+// The modes.
+const (
+	// Each decides about each hit by itself.
+	Each Mode = iota
+	// AllOrNone counts all hits if none is refused or takes its fixed window over the limit. Otherwise it
+	// counts only those fixed windows, and the other results are as if their hits had an Addend of 0
+	// (contract L-10). Hits of one key belong together.
+	AllOrNone
+)
+
+// Add counts one hit of a fixed window in a store, and returns the count after it.
+func Add(ctx context.Context, s Store, h Hit) (uint64, error) {
+	results := make([]Result, 1)
+	err := s.Count(ctx, []Hit{h}, results, Each)
+	return results[0].Count, err
+}
+
+// AllFixed reports whether all hits are of fixed windows.
+func AllFixed(hits []Hit) bool {
+	for i := range hits {
+		if hits[i].Algorithm != ratelimit.FixedWindow {
+			return false
+		}
+	}
+	return true
+}
+
+// operations are the names of calls with only fixed windows, and of others, by mode.
+var operations = [...][2]string{Each: {"add", "admit"}, AllOrNone: {"add_unless_over", "admit_all"}}
+
+// Operation returns the name of a call in metrics and traces.
+func Operation(hits []Hit, m Mode) string {
+	if AllFixed(hits) {
+		return operations[m][0]
+	}
+	return operations[m][1]
+}
+
+// Operations returns the names of all operations.
+func Operations() []string { return slices.Concat(operations[Each][:], operations[AllOrNone][:]) }
 
 // Deadlines bounds the time of decisions that need several calls to a store, one after another or at the
 // same time. A call that is alone is bounded by the store.
@@ -50,23 +111,21 @@ type Deadlines interface {
 	Timeout() time.Duration
 }
 
-// Store counts hits. It is safe for concurrent use from many processes: every addition is atomic,
-// and each caller gets a count that includes its own addition. Two hits of one batch with the same
-// key are counted one after the other. A store does not keep hits or after when a call has
-// returned; callers reuse their memory.
+// Store counts hits. It is safe for concurrent use from many processes. A store keeps neither hits nor
+// results when a call has returned; callers reuse their memory.
 type Store interface {
-	// Add adds the hits in order and writes the count after each to after, which has the length of
-	// hits. A missing counter starts at zero; giving hits back never makes a count negative.
+	// Count counts the hits in order and writes what came out to results, which has the length of hits.
+	// Two hits of one key are counted one after the other.
+	//
+	// Of a fixed window all hits are counted: each is one atomic addition to the count, and the result has
+	// the count after it. A missing counter starts at zero; giving hits back never makes a count negative.
+	// Of the other algorithms only those hits are counted that fit. Each is decided in one atomic step, by
+	// the clock of the store if it has one. A call in the mode AllOrNone is one atomic step if the store
+	// can do that (contract L-42).
 	//
 	// It returns fault.Unavailable when the store does not answer within its deadline or the
-	// context's. The counts are then undefined, and any part of the batch may have been counted.
-	Add(ctx context.Context, hits []Hit, after []uint64) error
-	// AddUnlessOver is like Add, except that if any hit would take its counter over its limit, only
-	// those hits are counted; for the others after is the count without the hit (contract L-10).
-	// The whole call is atomic.
-	AddUnlessOver(ctx context.Context, hits []Hit, after []uint64) error
+	// context's. The results are then undefined, and any part of the batch may have been counted.
+	Count(ctx context.Context, hits []Hit, results []Result, m Mode) error
 	// Ping returns nil if the store answers within the context's deadline.
 	Ping(ctx context.Context) error
-
-	Admitter
 }

@@ -137,7 +137,7 @@ var waitCalls = []string{"Sleep", "After", "Tick"}
 var realWaits = []realWait{
 	{"test/await/await.go", 3, "it is how tests wait"},
 	{"core/auth/notices/notices_test.go", 1, "is called in a bubble"},
-	{"core/ratelimit/decide/mixed_test.go", 2, "is called in a bubble"},
+	{"core/ratelimit/decide/mixed_test.go", 1, "is called in a bubble"},
 	{"core/ratelimit/lease/slow_test.go", 1, "is called in a bubble"},
 	{"plugins/otp-email/mailer_test.go", 1, "a mail server that sends slowly, so that it does not take the processor"},
 	{"test/instance/delayer.go", 1, "a slow network"},

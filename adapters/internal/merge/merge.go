@@ -24,7 +24,7 @@ const (
 	maxPart = 32
 )
 
-// Sum is what several callers add together to the counter of a key.
+// Sum is what one or several callers add to the counter of a key.
 type Sum[H any] struct {
 	Key     string
 	Counter H // what else the store must know of the counter
@@ -60,7 +60,7 @@ type round[H any] struct {
 	due   time.Time
 	timer *time.Timer   // begins the call when it is due
 	done  chan struct{} // closed when the fields below are set
-	after uint64
+	count uint64
 	err   error
 }
 
@@ -70,41 +70,56 @@ func New[H any](timeout time.Duration, send Send[H]) *Adder[H] {
 	return &Adder[H]{send: send, maxWait: timeout / maxPart, seed: maphash.MakeSeed()}
 }
 
-// Ticket is the place of one addition. If it does not wait, the caller must add by itself and then call
-// End.
-type Ticket[H any] struct {
+// Add adds a number that is positive, and returns the count after it. alone does it if it is not done together
+// with others. now is the current time. If ctx ends while the addition waits for others, it is made anyway, and
+// the error is that of ctx.
+func (a *Adder[H]) Add(ctx context.Context, s Sum[H], now time.Time, alone func() (uint64, error)) (uint64, error) {
+	t := a.begin(&s, now)
+	if t.round == nil {
+		count, err := alone()
+		a.end(t)
+		return count, err
+	}
+	select {
+	case <-t.round.done:
+		r := t.round
+		return r.count - min(uint64(r.sum.N-t.position), r.count), r.err //nolint:gosec // not negative
+	case <-ctx.Done():
+		return 0, fmt.Errorf("wait for another call for the counter: %w", ctx.Err())
+	}
+}
+
+// ticket is the place of one addition. Without a round the caller must add by itself and then call end.
+type ticket[H any] struct {
 	slot     *slot[H] // that counts the call of the caller, or nil
 	round    *round[H]
 	position int64
 }
 
-// Waits reports whether another caller makes the addition.
-func (t *Ticket[H]) Waits() bool { return t.round != nil }
-
-// Begin begins to add n, which is positive, to the counter of a key. now is the current time.
-func (a *Adder[H]) Begin(key string, h H, n int64, now time.Time) Ticket[H] {
-	s := &a.slots[maphash.String(a.seed, key)%slotCount]
+// begin begins to add.
+func (a *Adder[H]) begin(of *Sum[H], now time.Time) ticket[H] {
+	s := &a.slots[maphash.String(a.seed, of.Key)%slotCount]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.calls == 0 {
-		s.key = key
-	} else if s.key != key {
-		return Ticket[H]{}
+		s.key = of.Key
+	} else if s.key != of.Key {
+		return ticket[H]{}
 	}
 	due := s.latest.Add(a.spacingOf(s.calls))
 	switch {
 	case s.next != nil:
 	case s.calls == 0 || !now.Before(due):
 		s.calls, s.latest = s.calls+1, now
-		return Ticket[H]{slot: s}
+		return ticket[H]{slot: s}
 	default:
-		r := &round[H]{sum: Sum[H]{Key: strings.Clone(key), Counter: h}, due: due, done: make(chan struct{})}
+		r := &round[H]{sum: Sum[H]{Key: strings.Clone(of.Key), Counter: of.Counter}, due: due, done: make(chan struct{})}
 		r.timer = time.AfterFunc(due.Sub(now), func() { a.sendDue(s, r) })
 		s.next = r
 	}
 	r := s.next
-	r.sum.N += n
-	t := Ticket[H]{round: r, position: r.sum.N}
+	r.sum.N += of.N
+	t := ticket[H]{round: r, position: r.sum.N}
 	if !now.Before(r.due) { // the timer is late
 		s.beginRound(now)
 		go a.sendRounds(s, r)
@@ -117,21 +132,9 @@ func (a *Adder[H]) spacingOf(calls int) time.Duration {
 	return min(spacing+spacing*time.Duration(calls)/spacingCalls, a.maxWait)
 }
 
-// Wait returns the count after the addition of a ticket that waits. If ctx ends first, the addition is
-// made anyway, and the error is that of ctx.
-func (t *Ticket[H]) Wait(ctx context.Context) (uint64, error) {
-	select {
-	case <-t.round.done:
-		r := t.round
-		return r.after - min(uint64(r.sum.N-t.position), r.after), r.err //nolint:gosec // not negative
-	case <-ctx.Done():
-		return 0, fmt.Errorf("wait for another call for the counter: %w", ctx.Err())
-	}
-}
-
-// End ends the addition of a ticket that did not wait. Those that wait are sent in a new goroutine,
-// because the caller has its own result.
-func (a *Adder[H]) End(t Ticket[H]) {
+// end ends the addition of a ticket without a round. Those that wait are sent in a new goroutine, because the
+// caller has its own result.
+func (a *Adder[H]) end(t ticket[H]) {
 	if t.slot == nil {
 		return
 	}
@@ -157,7 +160,7 @@ func (a *Adder[H]) sendDue(s *slot[H], r *round[H]) {
 // ends them, because they are for several.
 func (a *Adder[H]) sendRounds(s *slot[H], r *round[H]) {
 	for ; r != nil; r = s.endCall() {
-		r.after, r.err = a.send(context.Background(), r.sum)
+		r.count, r.err = a.send(context.Background(), r.sum)
 		close(r.done)
 	}
 }

@@ -43,12 +43,8 @@ func newStore() *store { return &store{counts: map[string]uint64{}, took: time.M
 
 // add adds as a store does that combines additions.
 func add(ctx context.Context, a *merge.Adder[struct{}], s *store, key string, n int64) (uint64, error) {
-	t := a.Begin(key, struct{}{}, n, time.Now())
-	if t.Waits() {
-		return t.Wait(ctx)
-	}
-	defer a.End(t)
-	return s.add(ctx, merge.Sum[struct{}]{Key: key, N: n})
+	of := merge.Sum[struct{}]{Key: key, N: n}
+	return a.Add(ctx, of, time.Now(), func() (uint64, error) { return s.add(ctx, of) })
 }
 
 // TestAdditionsAreCombined checks that parallel additions of different sizes to a key need two calls, that
@@ -256,8 +252,7 @@ func TestHungStoreGetsFewCalls(t *testing.T) {
 }
 
 func BenchmarkAlone(b *testing.B) {
-	s := newStore()
-	a := merge.New(time.Second, s.add)
+	a := merge.New(time.Second, newStore().add)
 	keys := make([]string, 1000)
 	for i := range keys {
 		keys[i] = fmt.Sprint("a key of usual length ", i)
@@ -265,6 +260,7 @@ func BenchmarkAlone(b *testing.B) {
 	b.ReportAllocs()
 	now := time.Now()
 	for n := 0; b.Loop(); n++ {
-		a.End(a.Begin(keys[n%len(keys)], struct{}{}, 1, now))
+		of := merge.Sum[struct{}]{Key: keys[n%len(keys)], N: 1}
+		_, _ = a.Add(b.Context(), of, now, func() (uint64, error) { return 1, nil }) // it does not fail
 	}
 }

@@ -55,11 +55,11 @@ type counters struct {
 	err error
 }
 
-func (c *counters) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (c *counters) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	if c.err != nil {
 		return c.err
 	}
-	return c.Counters.Add(ctx, hits, after)
+	return c.Counters.Count(ctx, hits, results, m)
 }
 
 func methods() []catalogue.Method {

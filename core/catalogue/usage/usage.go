@@ -43,16 +43,11 @@ func (c *Counter) Today(ctx context.Context, a netip.Addr) (uint64, error) {
 func (c *Counter) addCalls(ctx context.Context, a netip.Addr, hits int64) (uint64, error) {
 	today := c.clock.Now().Unix() / int64(day/time.Second)
 	raw := a.As16()
-	hit := counter.Hit{
+	return counter.Add(ctx, c.store, counter.Hit{
 		Key:    c.prefix + hex.EncodeToString(raw[:]) + ":" + strconv.FormatInt(today, 10),
 		Addend: hits,
 		Limit:  ^uint64(0),
 		Window: day,
 		TTL:    day + time.Hour,
-	}
-	var after [1]uint64
-	if err := c.store.Add(ctx, []counter.Hit{hit}, after[:]); err != nil {
-		return 0, err
-	}
-	return after[0], nil
+	})
 }

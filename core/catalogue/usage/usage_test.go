@@ -62,7 +62,7 @@ type recorder struct {
 	hits []counter.Hit
 }
 
-func (r *recorder) Add(_ context.Context, hits []counter.Hit, _ []uint64) error {
+func (r *recorder) Count(_ context.Context, hits []counter.Hit, _ []counter.Result, m counter.Mode) error {
 	r.hits = append(r.hits, hits...)
 	return fault.New(fault.Unavailable, "away")
 }

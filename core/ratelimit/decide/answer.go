@@ -10,15 +10,15 @@ import (
 // makeDecision returns the decision that follows from the counts, and updates the statistics.
 func (d *Decider) makeDecision(w *work) ratelimit.Decision {
 	withheld := w.outcome == fromCounts && d.config.StopWhenOver && (w.countNothing || w.anyHitOver())
-	statuses := make([]ratelimit.Status, len(w.targets))
+	statuses := make([]ratelimit.Status, len(w.lines))
 	var sum codeSummary
-	for i := range w.targets {
-		t := &w.targets[i]
-		d.fillStatus(w, t, withheld, &statuses[i])
-		if t.kind == limited && t.rule != nil && !t.givesBack && t.addend > 0 {
+	for i := range w.lines {
+		l := &w.lines[i]
+		d.fillStatus(w, l, withheld, &statuses[i])
+		if l.kind == limited && l.rule != nil && !l.givesBack && l.addend > 0 {
 			d.countKey(w, i, statuses[i].Code)
 		}
-		sum.addStatus(t, statuses[i].Code)
+		sum.addStatus(l, statuses[i].Code)
 	}
 	return ratelimit.Decision{Code: d.overallCode(sum), Statuses: statuses}
 }
@@ -33,10 +33,10 @@ type codeSummary struct {
 // addStatus adds the code of one descriptor. An unlimited descriptor has no quota. A descriptor
 // without a rule, or with a replaced rule, is in quota mode, and within its limit, only with
 // Config.Quota.
-func (s *codeSummary) addStatus(t *target, c ratelimit.Code) {
+func (s *codeSummary) addStatus(l *line, c ratelimit.Code) {
 	switch {
-	case t.kind == unlimited:
-	case t.quota:
+	case l.kind == unlimited:
+	case l.quota:
 		s.anyQuota = true
 		s.anyQuotaWithin = s.anyQuotaWithin || c != ratelimit.OverLimit
 	case c == ratelimit.OverLimit:
@@ -58,90 +58,58 @@ func (d *Decider) overallCode(s codeSummary) ratelimit.Code {
 	return ratelimit.OverLimit
 }
 
-// anyHitOver reports whether the store counted a hit over its limit. With StopWhenOver it then
+// anyHitOver reports whether the store refused a hit or counted it over its limit. With StopWhenOver it then
 // counted no other hit.
 func (w *work) anyHitOver() bool {
-	for i := range w.hits {
-		if w.hits[i].Algorithm != ratelimit.FixedWindow {
-			if !w.admitted[i].Verdict.Admitted {
-				return true
-			}
-		} else if w.after[i] > w.hits[i].Limit {
+	for i := range w.lines {
+		if l := &w.lines[i]; l.isCounted() && l.result.IsOver(&l.hit) {
 			return true
 		}
 	}
 	return false
 }
 
-// fillStatus sets the status of one descriptor. With withheld, the store counted no hits within
-// their limits.
-func (d *Decider) fillStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
+// fillStatus sets the status of one line. With withheld, the store counted no hits within their limits.
+func (d *Decider) fillStatus(w *work, l *line, withheld bool, s *ratelimit.Status) {
 	s.Code = ratelimit.OK
-	switch t.kind {
-	case unlimited:
+	switch {
+	case l.kind == noRule, l.kind == limited && w.outcome == allWithin && !l.knownOver:
+		return
+	case l.kind == unlimited:
 		s.Remaining = ratelimit.Unlimited
-		if !t.givesBack {
-			t.stats.Within.Add(t.addend)
-		}
-	case limited:
-		d.fillLimitedStatus(w, t, withheld, s)
-	case noRule:
-	}
-}
-
-// fillLimitedStatus sets the status of a descriptor that has a limit.
-func (d *Decider) fillLimitedStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
-	if w.outcome == allWithin && !t.knownOver {
-		return
-	}
-	s.Limit, s.Rule, s.Quota = t.limit, t.rule, t.quota
-	s.UntilReset = t.window.UntilReset(w.now)
-	if t.knownOver {
-		t.fillKnownOverStatus(s)
-		return
-	}
-	if t.admits && w.outcome == fromCounts {
-		d.fillAdmittedStatus(w, t, withheld, s)
-		return
-	}
-	c := countChange{limit: uint64(t.limit.RequestsPerUnit), after: w.after[t.hit]}
-	over := w.outcome == allOver || c.isOver()
-	if !over {
-		s.Remaining = uint32(c.limit - c.after) //nolint:gosec // at most the limit
-	} else if !t.inShadowMode() {
-		s.Code = ratelimit.OverLimit
-	}
-	if w.outcome == fromCounts && t.stats != nil && !t.givesBack && t.addend > 0 {
-		c.hits, c.notCounted = t.addend, withheld && !over
-		c.nearLimit = nearLimitCount(c.limit, d.config.NearLimitRatio)
-		c.addToStats(t)
-	}
-}
-
-// fillAdmittedStatus sets the status of a descriptor whose algorithm counts only what it admits. Hits that
-// are refused are over the limit; near it are those that were admitted above the ratio of the limit, or
-// of the burst (contract L-45).
-func (d *Decider) fillAdmittedStatus(w *work, t *target, withheld bool, s *ratelimit.Status) {
-	v := &w.admitted[t.hit].Verdict
-	s.Remaining = uint32(min(v.Remaining, math.MaxUint32)) //nolint:gosec // it fits
-	s.UntilReset = wholeSeconds(v.Reset)
-	if !v.Admitted && !t.inShadowMode() {
-		s.Code = ratelimit.OverLimit
-	}
-	if t.stats == nil || t.givesBack || t.addend == 0 {
-		return
-	}
-	if !v.Admitted {
-		t.stats.Refused.Add(t.addend)
-		t.stats.Over.Add(t.addend)
-		if t.inShadowMode() {
-			t.stats.Shadow.Add(t.addend)
+		if !l.givesBack {
+			l.stats.Within.Add(l.addend)
 		}
 		return
 	}
-	bound := uint64(t.limit.Bound())
-	c := countChange{limit: bound, nearLimit: nearLimitCount(bound, d.config.NearLimitRatio), after: w.after[t.hit], hits: t.addend, notCounted: withheld}
-	c.addToStats(t)
+	s.Limit, s.Rule, s.Quota = l.limit, l.rule, l.quota
+	s.UntilReset = l.window.UntilReset(w.now)
+	counted := w.outcome == fromCounts || l.knownOver
+	// A limit of zero blocks every request, including one that adds no hits (contract L-4).
+	over := !counted || l.knownOver || l.result.IsOver(&l.hit) || l.limit.RequestsPerUnit == 0
+	if over && !l.inShadowMode() {
+		s.Code = ratelimit.OverLimit
+	}
+	if !counted {
+		return
+	}
+	l.fillRest(over, s)
+	if l.stats != nil && !l.givesBack && l.addend > 0 {
+		d.addToStats(l, over, withheld)
+	}
+}
+
+// fillRest sets what is left of the limit, and the reset of algorithms that admit.
+func (l *line) fillRest(over bool, s *ratelimit.Status) {
+	switch v := &l.result.Verdict; {
+	case l.admits() && l.knownOver:
+		s.UntilReset = wholeSeconds(l.left)
+	case l.admits():
+		s.UntilReset = wholeSeconds(v.Reset)
+		s.Remaining = uint32(min(v.Remaining, math.MaxUint32)) //nolint:gosec // it fits
+	case !over:
+		s.Remaining = uint32(l.hit.Limit - l.result.Count) //nolint:gosec // at most the limit
+	}
 }
 
 // wholeSeconds returns a duration in whole seconds, rounded up, at least one.
@@ -152,74 +120,44 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return max((d + time.Second - 1).Truncate(time.Second), time.Second)
 }
 
-// fillKnownOverStatus sets the status of a counter that the local cache has over its limit: all
-// hits are over it.
-func (t *target) fillKnownOverStatus(s *ratelimit.Status) {
-	if !t.inShadowMode() {
-		s.Code = ratelimit.OverLimit
-	}
-	if t.admits {
-		s.UntilReset = wholeSeconds(t.left)
-	}
-	if t.stats == nil {
+// inShadowMode reports whether an over-limit outcome is answered as OK (contract L-8).
+func (l *line) inShadowMode() bool { return l.rule != nil && l.rule.Shadow }
+
+// addToStats adds the hits to the statistics of the rule (contract L-45). Of a fixed window, those hits are
+// over the limit, or near it, that are counted above it or above the ratio of it. Hits that an algorithm
+// refuses are all over the limit; near it are those that were admitted above the ratio of the limit, or of the
+// burst.
+func (d *Decider) addToStats(l *line, over, withheld bool) {
+	if !over {
+		l.stats.Within.Add(l.addend)
+		if !withheld {
+			d.addNear(l)
+		}
 		return
 	}
-	t.stats.Refused.Add(t.addend)
-	t.stats.Over.Add(t.addend)
-	t.stats.OverLocal.Add(t.addend)
-	if t.inShadowMode() {
-		t.stats.Shadow.Add(t.addend)
+	l.stats.Refused.Add(l.addend)
+	beyond := l.addend
+	if l.knownOver {
+		l.stats.OverLocal.Add(l.addend)
+	} else if !l.admits() {
+		beyond = l.result.Count - max(l.hit.Limit, l.countBefore())
+		d.addNear(l)
+	}
+	l.stats.Over.Add(beyond)
+	if l.inShadowMode() {
+		l.stats.Shadow.Add(beyond)
 	}
 }
 
-// inShadowMode reports whether an over-limit outcome is answered as OK (contract L-8).
-func (t *target) inShadowMode() bool { return t.rule != nil && t.rule.Shadow }
-
-// nearLimitCount returns the count above which hits are near the limit: floor(limit × ratio). A
-// product that is less than a whole number by no more than the floating-point error counts as that
-// number.
-func nearLimitCount(limit uint64, ratio float64) uint64 {
-	return uint64(math.Floor(float64(limit)*ratio + 1e-6))
-}
-
-// countChange is the change of one counter by a batch of hits.
-type countChange struct {
-	limit, nearLimit, after, hits uint64
-	notCounted                    bool // the store did not count the hits
-}
-
-// isOver reports whether the count is over the limit. A limit of zero blocks every request,
-// including one that adds no hits (contract L-4).
-func (c *countChange) isOver() bool { return c.after > c.limit || c.limit == 0 }
-
-// countBefore returns the count before the batch.
-func (c *countChange) countBefore() uint64 { return c.after - min(c.hits, c.after) }
-
-// addToStats adds the hits to the rule's statistics (contract L-45).
-func (c *countChange) addToStats(t *target) {
-	switch {
-	case c.notCounted:
-		t.stats.Within.Add(c.hits)
-	case c.isOver():
-		t.stats.Refused.Add(c.hits)
-		c.addOverToStats(t)
-	default:
-		t.stats.Within.Add(c.hits)
-		if c.after > c.nearLimit {
-			t.stats.Near.Add(c.after - max(c.nearLimit, c.countBefore()))
-		}
+// addNear adds the hits near the limit: those that were counted above the ratio of the limit, up to the limit.
+func (d *Decider) addNear(l *line) {
+	bound := l.bound()
+	// A product that is less than a whole number by no more than the floating-point error counts as that number.
+	ratio := uint64(math.Floor(float64(bound)*d.config.NearLimitRatio + 1e-6))
+	if from, to := max(ratio, l.countBefore()), min(l.count(), bound); from < to {
+		l.stats.Near.Add(to - from)
 	}
 }
 
-// addOverToStats divides the hits of a batch into those over the limit and those near it.
-func (c *countChange) addOverToStats(t *target) {
-	before := c.countBefore()
-	over := c.after - max(c.limit, before)
-	t.stats.Over.Add(over)
-	if t.inShadowMode() {
-		t.stats.Shadow.Add(over)
-	}
-	if from := max(c.nearLimit, before); from < c.limit {
-		t.stats.Near.Add(c.limit - from)
-	}
-}
+// countBefore returns the count before the hits.
+func (l *line) countBefore() uint64 { return l.count() - min(l.addend, l.count()) }

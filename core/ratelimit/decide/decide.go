@@ -5,9 +5,6 @@ package decide
 
 import (
 	"context"
-	"errors"
-	"hash/maphash"
-	"slices"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -47,6 +44,7 @@ type Ports struct {
 type Decider struct {
 	config Config
 	ports  Ports
+	relief *relief // nil without one
 	stats  Stats
 	// series holds the statistics of single values and of overrides.
 	series *seriesTable
@@ -54,7 +52,6 @@ type Decider struct {
 	unknown *seriesTable
 	works   sync.Pool // of *work, for reuse by later calls
 	keys    ratelimit.HotKeyBudget
-	seed    maphash.Seed // of the IDs of leases
 }
 
 // New returns a Decider, or an error that says what is wrong with the configuration.
@@ -63,7 +60,7 @@ func New(c Config, p Ports) (*Decider, error) {
 		return nil, err
 	}
 	return &Decider{
-		config: c, ports: p, series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains), seed: maphash.MakeSeed(),
+		config: c, ports: p, relief: newRelief(c, p), series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains),
 	}, nil
 }
 
@@ -84,11 +81,8 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 	}
 	w := d.takeWork(r)
 	defer d.releaseWork(w)
-	d.findTargets(w, set)
+	d.findLines(w, set)
 	d.buildHits(w)
-	d.skipKnownOver(w)
-	// A descriptor that adds no hits to a limit of zero is over it, whatever the store returns.
-	w.countNothing = d.config.StopWhenOver && w.checksZeroLimit()
 	if err := d.countHits(ctx, w); err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -140,66 +134,6 @@ func checkDescriptor(d *ratelimit.Descriptor) error {
 	}
 	if d.Hits != nil && *d.Hits > ratelimit.MaxHits {
 		return fault.Newf(fault.Invalid, "hits_addend of a descriptor must be at most %d", uint32(ratelimit.MaxHits))
-	}
-	return nil
-}
-
-// countHits counts in the store, and handles a failure of the store according to FailureMode.
-func (d *Decider) countHits(ctx context.Context, w *work) error {
-	if len(w.hits) == 0 {
-		return nil
-	}
-	err := d.addWithLeases(ctx, w)
-	if err == nil {
-		d.updateOverLimitCache(w)
-		return nil
-	}
-	if errors.Is(ctx.Err(), context.Canceled) { // the caller cancelled: the store did not fail
-		return err
-	}
-	return d.handleStoreFailure(ctx, w, err)
-}
-
-// addToStore counts the hits of the call in the store, in the way that StopWhenOver requires.
-func (d *Decider) addToStore(ctx context.Context, store counter.Store, w *work) error {
-	switch {
-	case !d.config.StopWhenOver:
-		return w.add(ctx, store)
-	case w.countNothing:
-		return w.readCounts(ctx, store)
-	case w.admits:
-		return w.admit(ctx, store.AdmitAll)
-	default:
-		return store.AddUnlessOver(ctx, w.hits, w.after)
-	}
-}
-
-// add counts each hit by itself.
-func (w *work) add(ctx context.Context, store counter.Store) error {
-	if w.admits {
-		return w.admit(ctx, store.Admit)
-	}
-	return store.Add(ctx, w.hits, w.after)
-}
-
-// admit lets the store decide about hits of all algorithms. The counts of those that it admits are the
-// hits that do not fit any more.
-func (w *work) admit(ctx context.Context, decide func(context.Context, []counter.Hit, []counter.Admitted) error) error {
-	w.admitted = slices.Grow(w.admitted[:0], len(w.hits))[:len(w.hits)]
-	if err := decide(ctx, w.hits, w.admitted); err != nil {
-		return err
-	}
-	for i := range w.hits {
-		h, a := &w.hits[i], &w.admitted[i]
-		if h.Algorithm == ratelimit.FixedWindow {
-			w.after[i] = a.Count
-		} else {
-			bound := max(h.Limit, h.Burst)
-			if h.Algorithm == ratelimit.TokenBucket {
-				bound = h.Burst
-			}
-			w.after[i] = bound - min(a.Verdict.Remaining, bound)
-		}
 	}
 	return nil
 }

@@ -33,11 +33,7 @@ type failingStore struct{ counter.Store }
 
 var errAway = fault.New(fault.Unavailable, "the counter store does not answer")
 
-func (failingStore) Add(context.Context, []counter.Hit, []uint64) error           { return errAway }
-func (failingStore) AddUnlessOver(context.Context, []counter.Hit, []uint64) error { return errAway }
-
-func (failingStore) Admit(context.Context, []counter.Hit, []counter.Admitted) error { return errAway }
-func (failingStore) AdmitAll(context.Context, []counter.Hit, []counter.Admitted) error {
+func (failingStore) Count(context.Context, []counter.Hit, []counter.Result, counter.Mode) error {
 	return errAway
 }
 
@@ -47,9 +43,9 @@ type recorder struct {
 	hits []counter.Hit
 }
 
-func (r *recorder) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (r *recorder) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	r.hits = append(r.hits, hits...)
-	return r.Store.Add(ctx, hits, after)
+	return r.Store.Count(ctx, hits, results, m)
 }
 
 type rule = ruleset.Descriptor

@@ -7,10 +7,10 @@ import (
 
 // countKey counts the hits of a descriptor that has a limit, for HotKeys.
 func (d *Decider) countKey(w *work, descriptor int, c ratelimit.Code) {
-	t := &w.targets[descriptor]
-	t.rule.Hits.Keys.Count(ratelimit.KeyHits{
-		Entries: w.counterEntries(t.rule, w.request.Descriptors[descriptor].Entries),
-		Hits:    t.addend, Refused: c == ratelimit.OverLimit, Now: w.now,
+	l := &w.lines[descriptor]
+	l.rule.Hits.Keys.Count(ratelimit.KeyHits{
+		Entries: w.counterEntries(l.rule, w.request.Descriptors[descriptor].Entries),
+		Hits:    l.addend, Refused: c == ratelimit.OverLimit, Now: w.now,
 	}, &d.keys)
 }
 

@@ -43,7 +43,7 @@ func (d *Decider) handleStoreFailure(ctx context.Context, w *work, cause error) 
 		w.outcome = allOver
 	case FailLocal:
 		d.stats.CountedLocally.Add(1)
-		return d.addToStore(ctx, d.ports.Local, w)
+		return d.countIn(ctx, d.ports.Local, w)
 	default:
 		return cause
 	}

@@ -23,36 +23,12 @@ type countingStore struct {
 	fails bool
 }
 
-func (s *countingStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *countingStore) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	s.calls++
 	if s.fails {
 		return errAway
 	}
-	return s.Store.Add(ctx, hits, after)
-}
-
-func (s *countingStore) AddUnlessOver(ctx context.Context, hits []counter.Hit, after []uint64) error {
-	s.calls++
-	if s.fails {
-		return errAway
-	}
-	return s.Store.AddUnlessOver(ctx, hits, after)
-}
-
-func (s *countingStore) AdmitAll(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	s.calls++
-	if s.fails {
-		return errAway
-	}
-	return s.Store.AdmitAll(ctx, hits, results)
-}
-
-func (s *countingStore) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	s.calls++
-	if s.fails {
-		return errAway
-	}
-	return s.Store.Admit(ctx, hits, results)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // reloadedRules are rules that a test replaces.

@@ -163,12 +163,12 @@ type countedStore struct {
 	away bool
 }
 
-func (s *countedStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *countedStore) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	s.hits += len(hits)
 	if s.away {
 		return errAway
 	}
-	return s.Store.Add(ctx, hits, after)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // TestWhichRulesHaveLeases checks that a rule without the word lease does what COUNTER_LEASES says, and

@@ -15,14 +15,9 @@ import (
 // slowStore takes a second for each call.
 type slowStore struct{ counter.Store }
 
-func (s slowStore) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s slowStore) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	time.Sleep(time.Second)
-	return s.Store.Add(ctx, hits, after)
-}
-
-func (s slowStore) Admit(ctx context.Context, hits []counter.Hit, results []counter.Admitted) error {
-	time.Sleep(time.Second)
-	return s.Store.Admit(ctx, hits, results)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // TestHitsWithAndWithoutLeasesAreCountedTogether requires that a request with both takes no longer than one

@@ -41,9 +41,9 @@ const (
 // notifyObserver passes the decision to the observer. It is separate from Decide so that the
 // decision is copied to the heap only when there is an observer.
 func (d *Decider) notifyObserver(ctx context.Context, w *work, set *ruleset.Set, decision ratelimit.Decision) {
-	findings := make([]Finding, len(w.targets))
-	for i := range w.targets {
-		findings[i] = w.findingFor(&w.targets[i], &decision.Statuses[i])
+	findings := make([]Finding, len(w.lines))
+	for i := range w.lines {
+		findings[i] = w.findingFor(&w.lines[i], &decision.Statuses[i])
 		if wanted := &w.request.Descriptors[i]; wanted.Override == nil || !set.HasDomain(w.request.Domain) {
 			findings[i].Miss = set.Explain(w.request.Domain, wanted.Entries)
 		}
@@ -51,17 +51,17 @@ func (d *Decider) notifyObserver(ctx context.Context, w *work, set *ruleset.Set,
 	d.ports.Observer.Decided(ctx, w.request, decision.Code, findings)
 }
 
-// findingFor returns the finding of one target and its status.
-func (w *work) findingFor(t *target, s *ratelimit.Status) Finding {
-	f := Finding{Status: *s, Rule: t.rule, Replaced: t.rule != nil && t.kind == noRule, Hits: t.addend}
+// findingFor returns the finding of one line and its status.
+func (w *work) findingFor(l *line, s *ratelimit.Status) Finding {
+	f := Finding{Status: *s, Rule: l.rule, Replaced: l.rule != nil && l.kind == noRule, Hits: l.addend}
 	switch {
-	case t.kind != limited:
-	case t.knownOver:
+	case l.kind != limited:
+	case l.knownOver:
 		f.Source = FromMemory
 	case w.outcome != fromCounts:
 		f.Source = FromFailureMode
 	default:
-		f.Source, f.Key, f.Count = FromStore, w.hits[t.hit].Key, w.after[t.hit]
+		f.Source, f.Key, f.Count = FromStore, l.hit.Key, l.count()
 	}
 	return f
 }

@@ -80,7 +80,7 @@ func (w *window) count(b *Batch, index int) (ok bool) {
 	if h.Addend < 0 || w.flight != nil && w.flight.givesBack {
 		return false
 	}
-	if b.After[index], ok = w.lease.Count(uint64(h.Addend), h.Limit, b.Now); ok {
+	if b.Results[index].Count, ok = w.lease.Count(uint64(h.Addend), h.Limit, b.Now); ok {
 		w.key.local++
 	}
 	return ok

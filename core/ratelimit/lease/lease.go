@@ -18,14 +18,14 @@ import (
 // lease. Two counters should have different IDs: of those with the same one, only one has a lease.
 type ID uint64
 
-// Batch is hits of fixed windows, all of them counted by one call.
+// Batch is hits that are counted together.
 type Batch struct {
 	Hits []counter.Hit // with Left, which says which window is the later one
 	IDs  []ID          // of the hits; as long as Hits
-	// After receives the count after each hit, as counter.Store writes it, but without what this
+	// Results receives the result of each hit, as counter.Store writes it, but without what this
 	// instance holds; as long as Hits.
-	After []uint64
-	Now   time.Time // of the decision, from which Left was computed
+	Results []counter.Result
+	Now     time.Time // of the decision, from which Left was computed
 }
 
 const (
@@ -101,7 +101,7 @@ func (l *Leases) Add(ctx context.Context, b Batch) error {
 	case len(left) == 0:
 		return nil
 	case known.isEmpty() && len(left) == len(b.Hits):
-		return l.store.Add(ctx, b.Hits, b.After)
+		return l.store.Count(ctx, b.Hits, b.Results, counter.Each)
 	case ctx.Err() != nil:
 		return fault.Wrap(fault.Unavailable, "the caller gave up", ctx.Err())
 	}

@@ -36,7 +36,7 @@ func newStore(c *clocktest.Manual) *store {
 	return &store{Store: memory.NewCounters(c, memory.Config{MaxCounters: 100_000})}
 }
 
-func (s *store) Add(ctx context.Context, hits []counter.Hit, after []uint64) error {
+func (s *store) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	s.calls.Add(1)
 	s.hits.Add(int64(len(hits)))
 	if s.enter != nil {
@@ -45,7 +45,7 @@ func (s *store) Add(ctx context.Context, hits []counter.Hit, after []uint64) err
 	if err := s.err.Load(); err != nil && *err != nil {
 		return *err
 	}
-	return s.Store.Add(ctx, hits, after)
+	return s.Store.Count(ctx, hits, results, m)
 }
 
 // instance is an instance of the service, with leases on a store that others may share.
@@ -75,7 +75,7 @@ func (i *instance) batch(key string, hits int64) lease.Batch {
 		Key: fmt.Sprintf("%s/%d", key, w.Start), Addend: hits, Limit: i.limit,
 		Window: w.Length, TTL: w.Length + time.Second, Left: w.End().Sub(now),
 	}
-	return lease.Batch{Hits: []counter.Hit{h}, IDs: []lease.ID{idOf(key)}, After: make([]uint64, 1), Now: now}
+	return lease.Batch{Hits: []counter.Hit{h}, IDs: []lease.ID{idOf(key)}, Results: make([]counter.Result, 1), Now: now}
 }
 
 func (i *instance) add(t testing.TB, key string, hits int64) uint64 {
@@ -84,7 +84,7 @@ func (i *instance) add(t testing.TB, key string, hits int64) uint64 {
 	if err := i.Add(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	return b.After[0]
+	return b.Results[0].Count
 }
 
 // heat makes a key hot, and returns how many hits that took.
@@ -100,10 +100,10 @@ func (i *instance) heat(t testing.TB, key string) (hits uint64) {
 func count(t testing.TB, i *instance, s *store, key string) uint64 {
 	t.Helper()
 	b := i.batch(key, 0)
-	if err := s.Store.Add(t.Context(), b.Hits, b.After); err != nil {
+	if err := s.Store.Count(t.Context(), b.Hits, b.Results, counter.Each); err != nil {
 		t.Fatal(err)
 	}
-	return b.After[0]
+	return b.Results[0].Count
 }
 
 func newFixture(limit uint64) (*instance, *store) {
@@ -247,8 +247,8 @@ func TestWindowTurns(t *testing.T) {
 		t.Errorf("%d calls for 60 hits of the next window", calls)
 	}
 	before = s.calls.Load()
-	if err := i.Add(t.Context(), late); err != nil || late.After[0] != 1 { // the counter of the window is gone
-		t.Errorf("a late hit: count %d, %v, want 1", late.After[0], err)
+	if err := i.Add(t.Context(), late); err != nil || late.Results[0].Count != 1 { // the counter of the window is gone
+		t.Errorf("a late hit: count %d, %v, want 1", late.Results[0].Count, err)
 	}
 	if s.calls.Load() != before+1 {
 		t.Error("a late hit is not counted by itself")
@@ -262,8 +262,8 @@ func TestOtherKeyWithTheSameID(t *testing.T) {
 	other := i.batch("other", 1)
 	other.IDs[0] = idOf("k")
 	for n := range uint64(20) {
-		if err := i.Add(t.Context(), other); err != nil || other.After[0] != n+1 {
-			t.Fatalf("count %d, %v, want %d", other.After[0], err, n+1)
+		if err := i.Add(t.Context(), other); err != nil || other.Results[0].Count != n+1 {
+			t.Fatalf("count %d, %v, want %d", other.Results[0].Count, err, n+1)
 		}
 	}
 	if got := count(t, i, s, "other"); got != 20 {
@@ -316,7 +316,7 @@ func TestMixedBatch(t *testing.T) {
 	i, s := newFixture(10_000)
 	n := i.heat(t, "hot")
 	hot, cold := i.batch("hot", 1), i.batch("cold", 3)
-	b := lease.Batch{Now: hot.Now, After: make([]uint64, 5)}
+	b := lease.Batch{Now: hot.Now, Results: make([]counter.Result, 5)}
 	for _, part := range []lease.Batch{cold, hot, cold, hot, hot} {
 		b.Hits, b.IDs = append(b.Hits, part.Hits...), append(b.IDs, part.IDs...)
 	}
@@ -328,8 +328,8 @@ func TestMixedBatch(t *testing.T) {
 	}
 	want := []uint64{3, n + 1, 6, n + 501, n + 502}
 	for k := range want {
-		if b.After[k] != want[k] {
-			t.Errorf("counts %d, want %d", b.After, want)
+		if b.Results[k].Count != want[k] {
+			t.Errorf("counts %d, want %d", b.Results[k].Count, want[k])
 			break
 		}
 	}
@@ -347,8 +347,8 @@ func TestManyHotKeys(t *testing.T) {
 		key := fmt.Sprint("k", n)
 		b := i.batch(key, 1)
 		for want := uint64(1); want <= 55; want++ {
-			if err := i.Add(t.Context(), b); err != nil || b.After[0] != want {
-				t.Fatalf("key %d: count %d, %v, want %d", n, b.After[0], err, want)
+			if err := i.Add(t.Context(), b); err != nil || b.Results[0].Count != want {
+				t.Fatalf("key %d: count %d, %v, want %d", n, b.Results[0].Count, err, want)
 			}
 		}
 	}
@@ -599,7 +599,7 @@ func BenchmarkColdKeys(b *testing.B) {
 	}
 	for name, add := range map[string]func(lease.Batch) error{
 		"leases": func(b lease.Batch) error { return i.Add(context.Background(), b) },
-		"store":  func(b lease.Batch) error { return s.Add(context.Background(), b.Hits, b.After) },
+		"store":  func(b lease.Batch) error { return s.Count(context.Background(), b.Hits, b.Results, counter.Each) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			n := 0

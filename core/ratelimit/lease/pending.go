@@ -83,17 +83,17 @@ func beginAll(b *Batch, left []pending) (own, waiting []pending) {
 	return own, waiting
 }
 
-// ownCall is a call to the store of this caller. Its counts and err are set when done is closed.
+// ownCall is a call to the store of this caller. Its results and err are set when done is closed.
 type ownCall struct {
-	hits   []pending
-	counts []uint64
-	done   chan struct{}
-	err    error
+	hits    []pending
+	results []counter.Result
+	done    chan struct{}
+	err     error
 }
 
 // send counts hits with one call to the store. The call goes on when ctx ends.
 func (l *Leases) send(ctx context.Context, b *Batch, own []pending) *ownCall {
-	c := &ownCall{hits: own, counts: make([]uint64, len(own)), done: make(chan struct{})}
+	c := &ownCall{hits: own, results: make([]counter.Result, len(own)), done: make(chan struct{})}
 	hits := make([]counter.Hit, len(own))
 	for i, p := range own {
 		hits[i] = b.Hits[p.index]
@@ -104,10 +104,10 @@ func (l *Leases) send(ctx context.Context, b *Batch, own []pending) *ownCall {
 	}
 	kept := context.WithoutCancel(ctx)
 	go func() {
-		c.err = l.store.Add(kept, hits, c.counts)
+		c.err = l.store.Count(kept, hits, c.results, counter.Each)
 		for i, p := range own {
 			if p.window != nil {
-				c.counts[i] = p.window.settle(p.call, c.counts[i], l.clock.Now(), c.err)
+				c.results[i].Count = p.window.settle(p.call, c.results[i].Count, l.clock.Now(), c.err)
 			}
 		}
 		close(c.done)
@@ -115,7 +115,7 @@ func (l *Leases) send(ctx context.Context, b *Batch, own []pending) *ownCall {
 	return c
 }
 
-// wait waits for the call, writes the counts to the batch, and returns its error.
+// wait waits for the call, writes the results to the batch, and returns its error.
 func (c *ownCall) wait(ctx context.Context, b *Batch) error {
 	select {
 	case <-c.done:
@@ -127,7 +127,7 @@ func (c *ownCall) wait(ctx context.Context, b *Batch) error {
 		}
 	}
 	for i, p := range c.hits {
-		b.After[p.index] = c.counts[i]
+		b.Results[p.index] = c.results[i]
 	}
 	return c.err
 }

@@ -57,7 +57,7 @@ func TestSlowStore(t *testing.T) {
 				began, b := time.Now(), i.batch(keys[n%3], 1)
 				for _, key := range keys[:n%4] {
 					other := i.batch(key, 1)
-					b.Hits, b.IDs, b.After = append(b.Hits, other.Hits...), append(b.IDs, other.IDs...), append(b.After, 0)
+					b.Hits, b.IDs, b.Results = append(b.Hits, other.Hits...), append(b.IDs, other.IDs...), append(b.Results, counter.Result{})
 				}
 				if err := i.Add(t.Context(), b); err != nil || time.Since(began) > timeout {
 					t.Errorf("%d hits: %v after %v", len(b.Hits), err, time.Since(began))
@@ -95,8 +95,8 @@ func TestHungStoreEndsCallsInTime(t *testing.T) {
 			time.Sleep(20 * timeout) // the calls end
 			synctest.Wait()
 			s.enter = nil
-			if held := i.batch("k", 1); i.Add(t.Context(), held) != nil || held.After[0] < n+401 {
-				t.Errorf("%d hits are counted, want at least %d", held.After[0], n+401)
+			if held := i.batch("k", 1); i.Add(t.Context(), held) != nil || held.Results[0].Count < n+401 {
+				t.Errorf("%d hits are counted, want at least %d", held.Results[0].Count, n+401)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func BenchmarkManyHits(b *testing.B) {
 			var all lease.Batch
 			for n := range size {
 				one := i.batch(fmt.Sprint(n), 1)
-				all.Hits, all.IDs, all.After, all.Now = append(all.Hits, one.Hits...), append(all.IDs, one.IDs...), append(all.After, 0), one.Now
+				all.Hits, all.IDs, all.Results, all.Now = append(all.Hits, one.Hits...), append(all.IDs, one.IDs...), append(all.Results, counter.Result{}), one.Now
 			}
 			b.ReportAllocs()
 			for b.Loop() {

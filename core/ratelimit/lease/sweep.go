@@ -137,14 +137,14 @@ func (l *Leases) beginReturn(k *hotKey, choose func(*hotKey) (rest, remove bool)
 // gives back would be lost.
 func (l *Leases) sendReturns(ctx context.Context, list []returned) {
 	now := l.clock.Now()
-	hits, after := make([]counter.Hit, len(list)), make([]uint64, len(list))
+	hits, results := make([]counter.Hit, len(list)), make([]counter.Result, len(list))
 	for i, r := range list {
 		hits[i] = r.window.hit
 		hits[i].Addend, hits[i].Left = r.call.Addend, max(r.window.ends.Sub(now), 1)
 		l.stats.Given.Add(uint64(max(-r.call.Addend, 0)))
 	}
-	err := l.store.Add(context.WithoutCancel(ctx), hits, after)
+	err := l.store.Count(context.WithoutCancel(ctx), hits, results, counter.Each)
 	for i, r := range list {
-		r.window.settle(r.call, after[i], l.clock.Now(), err)
+		r.window.settle(r.call, results[i].Count, l.clock.Now(), err)
 	}
 }

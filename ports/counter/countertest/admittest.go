@@ -1,7 +1,6 @@
 package countertest
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
@@ -18,46 +16,6 @@ import (
 // noClock is why some cases are skipped. "keeps its bounds with many callers" tests the algorithms of such a
 // store in real time, and its adapter tests them at times of the test.
 const noClock = "the store has its own clock, which a test cannot move"
-
-// RunAdmitter runs the suite of counter.Admitter.
-func RunAdmitter(t *testing.T, open func(t *testing.T) Subject) {
-	t.Helper()
-	for name, test := range map[string]func(*testing.T, admission){
-		"admits up to the limit":                 admitsLimit,
-		"does not count what is refused":         countsNoRefused,
-		"looks without counting":                 admitLooks,
-		"takes hits back":                        admitGivesBack,
-		"decides a batch in its order":           admitsInOrder,
-		"refuses more than ever fits":            refusesTooMany,
-		"counts fixed windows":                   admitsFixed,
-		"admits all or nothing":                  admitsAllOrNothing,
-		"admits exactly the limit in parallel":   admitsInParallel,
-		"admits all or nothing in parallel":      admitsAllInParallel,
-		"admits by the time that passes":         admitsByTime,
-		"agrees with the definition":             agreesWithDefinition,
-		"heeds a cancelled context in Admit":     admitHeedsCancel,
-		"refuses results of another length":      admitRefusesLength,
-		"keeps the algorithms of a name apart":   keepsAlgorithmsApart,
-		"admits hits of the greatest number":     admitsGreatAddends,
-		"forgets a window after the next":        forgetsWindows,
-		"fills a bucket as its rate says":        fillsBucket,
-		"keeps buckets that are used for long":   keepsUsedBuckets,
-		"empties a bucket that was changed":      emptiesChangedBucket,
-		"keeps hits over the turn of the window": keepsOverTurn,
-		"keeps its bounds with many callers":     keepsBounds,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			test(t, admission{s, s.Store})
-		})
-	}
-}
-
-// admission is a subject with its Admitter.
-type admission struct {
-	Subject
-	admitter counter.Admitter
-}
 
 // year is the longest unit, in which a test ends within one window.
 const year = 365 * 24 * time.Hour
@@ -72,35 +30,27 @@ func bucket(key string, addend int64, burst uint64) counter.Hit {
 }
 
 // each is one hit of each algorithm other than fixed windows, with the same bound.
-func each(s admission, name string, addend int64, bound uint64) map[string]counter.Hit {
+func each(s Subject, name string, addend int64, bound uint64) map[string]counter.Hit {
 	return map[string]counter.Hit{
 		"sliding": sliding(s.Key(name+"-s"), addend, bound), "bucket": bucket(s.Key(name+"-b"), addend, bound),
 	}
 }
 
-// admit decides about hits.
-func (s admission) admit(t *testing.T, hits ...counter.Hit) []counter.Admitted {
+// admit decides about each hit by itself.
+func admit(t *testing.T, s Subject, hits ...counter.Hit) []counter.Result {
 	t.Helper()
-	results := make([]counter.Admitted, len(hits))
-	if err := s.admitter.Admit(t.Context(), hits, results); err != nil {
-		t.Fatalf("Admit: %v", err)
-	}
-	return results
+	return countIn(t, s, counter.Each, hits...)
 }
 
 // admitAll decides about hits together.
-func (s admission) admitAll(t *testing.T, hits ...counter.Hit) []counter.Admitted {
+func admitAll(t *testing.T, s Subject, hits ...counter.Hit) []counter.Result {
 	t.Helper()
-	results := make([]counter.Admitted, len(hits))
-	if err := s.admitter.AdmitAll(t.Context(), hits, results); err != nil {
-		t.Fatalf("AdmitAll: %v", err)
-	}
-	return results
+	return countIn(t, s, counter.AllOrNone, hits...)
 }
 
 // wantVerdicts compares verdicts with texts such as "yes 3" and "no 0": whether the hits were admitted,
 // and how many fit then.
-func wantVerdicts(t *testing.T, what string, got []counter.Admitted, wanted ...string) {
+func wantVerdicts(t *testing.T, what string, got []counter.Result, wanted ...string) {
 	t.Helper()
 	texts := make([]string, len(got))
 	for i, g := range got {
@@ -119,57 +69,57 @@ func with(h counter.Hit, addend int64) counter.Hit {
 	return h
 }
 
-func admitsLimit(t *testing.T, s admission) {
+func admitsLimit(t *testing.T, s Subject) {
 	for name, h := range each(s, "limit", 1, 3) {
 		for _, want := range []string{"yes 2", "yes 1", "yes 0", "no 0", "no 0"} {
-			wantVerdicts(t, name, s.admit(t, h), want)
+			wantVerdicts(t, name, admit(t, s, h), want)
 		}
 	}
 }
 
-func countsNoRefused(t *testing.T, s admission) {
+func countsNoRefused(t *testing.T, s Subject) {
 	for name, h := range each(s, "refused", 1, 10) {
-		wantVerdicts(t, name, s.admit(t, with(h, 6)), "yes 4")
-		wantVerdicts(t, name, s.admit(t, with(h, 5)), "no 4")
-		wantVerdicts(t, name, s.admit(t, with(h, 4)), "yes 0")
+		wantVerdicts(t, name, admit(t, s, with(h, 6)), "yes 4")
+		wantVerdicts(t, name, admit(t, s, with(h, 5)), "no 4")
+		wantVerdicts(t, name, admit(t, s, with(h, 4)), "yes 0")
 	}
 }
 
-func admitLooks(t *testing.T, s admission) {
+func admitLooks(t *testing.T, s Subject) {
 	for name, h := range each(s, "look", 0, 4) {
-		wantVerdicts(t, name, s.admit(t, h), "yes 4")
+		wantVerdicts(t, name, admit(t, s, h), "yes 4")
 		if s.TTL != nil {
 			if _, there := s.TTL(t, h.Key); there {
 				t.Errorf("%s: looking made a counter", name)
 			}
 		}
-		s.admit(t, with(h, 4))
-		wantVerdicts(t, name, s.admit(t, h), "yes 0")
-		wantVerdicts(t, name, s.admitAll(t, h), "yes 0")
+		admit(t, s, with(h, 4))
+		wantVerdicts(t, name, admit(t, s, h), "yes 0")
+		wantVerdicts(t, name, admitAll(t, s, h), "yes 0")
 	}
 }
 
-func admitGivesBack(t *testing.T, s admission) {
+func admitGivesBack(t *testing.T, s Subject) {
 	for name, h := range each(s, "back", 1, 5) {
-		wantVerdicts(t, name, s.admit(t, with(h, -2)), "yes 5")
-		wantVerdicts(t, name, s.admit(t, with(h, 5)), "yes 0")
-		wantVerdicts(t, name, s.admit(t, with(h, -2)), "yes 2")
-		wantVerdicts(t, name, s.admit(t, with(h, -100)), "yes 5")
+		wantVerdicts(t, name, admit(t, s, with(h, -2)), "yes 5")
+		wantVerdicts(t, name, admit(t, s, with(h, 5)), "yes 0")
+		wantVerdicts(t, name, admit(t, s, with(h, -2)), "yes 2")
+		wantVerdicts(t, name, admit(t, s, with(h, -100)), "yes 5")
 	}
 }
 
-func admitsInOrder(t *testing.T, s admission) {
-	for name, h := range each(s, "order", 1, 3) {
+func admitsInOrder(t *testing.T, s Subject) {
+	for name, h := range each(s, "in-order", 1, 3) {
 		other := with(h, 1)
-		other.Key = s.Key("order-other-" + name)
-		got := s.admit(t, with(h, 2), other, with(h, 2), with(h, 1), with(h, 0), with(h, -1))
+		other.Key = s.Key("in-order-other-" + name)
+		got := admit(t, s, with(h, 2), other, with(h, 2), with(h, 1), with(h, 0), with(h, -1))
 		wantVerdicts(t, name, got, "yes 1", "yes 2", "no 1", "yes 0", "yes 0", "yes 1")
 	}
 }
 
-func refusesTooMany(t *testing.T, s admission) {
+func refusesTooMany(t *testing.T, s Subject) {
 	for name, h := range each(s, "many", 4, 3) {
-		got := s.admit(t, h)
+		got := admit(t, s, h)
 		wantVerdicts(t, name, got, "no 3")
 		if got[0].Verdict.Reset != year {
 			t.Errorf("%s: the reset is %v, want one unit", name, got[0].Verdict.Reset)
@@ -177,47 +127,47 @@ func refusesTooMany(t *testing.T, s admission) {
 	}
 }
 
-func admitsFixed(t *testing.T, s admission) {
+func admitsFixed(t *testing.T, s Subject) {
 	fixed, key := hit(s.Key("fixed"), 2, 3), s.Key("fixed-s")
 	for _, want := range []uint64{2, 4, 6} {
-		got := s.admit(t, fixed, sliding(key, 1, 1))
+		got := admit(t, s, fixed, sliding(key, 1, 1))
 		if got[0].Count != want || got[1].Verdict.Admitted != (want == 2) {
 			t.Errorf("got %+v, want a count of %d", got, want)
 		}
 	}
-	want(t, "by Add", count(t, s.Subject, with(fixed, 0)), 6)
+	want(t, "by Add", count(t, s, with(fixed, 0)), 6)
 }
 
-func admitsAllOrNothing(t *testing.T, s admission) {
-	fixed, full, free := hit(s.Key("all-fixed"), 1, 2), sliding(s.Key("all-s"), 1, 1), bucket(s.Key("all-b"), 1, 5)
-	got := s.admitAll(t, fixed, full, free)
+func admitsAllOrNothing(t *testing.T, s Subject) {
+	fixed, full, free := hit(s.Key("none-fixed"), 1, 2), sliding(s.Key("none-s"), 1, 1), bucket(s.Key("none-b"), 1, 5)
+	got := admitAll(t, s, fixed, full, free)
 	if got[0].Count != 1 {
 		t.Errorf("the first time the fixed window has %d", got[0].Count)
 	}
 	wantVerdicts(t, "the first time", got[1:], "yes 0", "yes 4")
-	got = s.admitAll(t, fixed, full, free)
+	got = admitAll(t, s, fixed, full, free)
 	if got[0].Count != 1 {
 		t.Errorf("with a refusal the fixed window has %d", got[0].Count)
 	}
 	wantVerdicts(t, "with a refusal", got[1:], "no 0", "yes 4")
-	got = s.admitAll(t, with(fixed, 5), free)
+	got = admitAll(t, s, with(fixed, 5), free)
 	if got[0].Count != 6 {
 		t.Errorf("over its limit the fixed window has %d", got[0].Count)
 	}
 	wantVerdicts(t, "with a fixed window over its limit", got[1:], "yes 4")
-	wantVerdicts(t, "the same key twice", s.admitAll(t, with(free, 2), with(free, 3)), "yes 4", "no 4")
-	wantVerdicts(t, "alone", s.admitAll(t, free), "yes 3")
+	wantVerdicts(t, "the same key twice", admitAll(t, s, with(free, 2), with(free, 3)), "yes 4", "no 4")
+	wantVerdicts(t, "alone", admitAll(t, s, free), "yes 3")
 }
 
-func admitsInParallel(t *testing.T, s admission) {
+func admitsInParallel(t *testing.T, s Subject) {
 	const bound = 500
 	for name, h := range each(s, "parallel", 1, bound) {
 		var admitted atomic.Int64
 		inParallel(func(int) {
-			results := make([]counter.Admitted, 1)
+			results := make([]counter.Result, 1)
 			for range perWorker {
-				if err := s.admitter.Admit(t.Context(), []counter.Hit{h}, results); err != nil {
-					t.Errorf("Admit: %v", err)
+				if err := s.Store.Count(t.Context(), []counter.Hit{h}, results, counter.Each); err != nil {
+					t.Errorf("Count: %v", err)
 					return
 				}
 				if results[0].Verdict.Admitted {
@@ -231,15 +181,15 @@ func admitsInParallel(t *testing.T, s admission) {
 	}
 }
 
-func admitsAllInParallel(t *testing.T, s admission) {
+func admitsAllInParallel(t *testing.T, s Subject) {
 	const bound = 300
 	a, b := sliding(s.Key("together-s"), 1, bound), bucket(s.Key("together-b"), 1, 2*bound)
 	var admitted atomic.Int64
 	inParallel(func(int) {
-		results := make([]counter.Admitted, 2)
+		results := make([]counter.Result, 2)
 		for range perWorker {
-			if err := s.admitter.AdmitAll(t.Context(), []counter.Hit{a, b}, results); err != nil {
-				t.Errorf("AdmitAll: %v", err)
+			if err := s.Store.Count(t.Context(), []counter.Hit{a, b}, results, counter.AllOrNone); err != nil {
+				t.Errorf("Count: %v", err)
 				return
 			}
 			if results[0].Verdict.Admitted && results[1].Verdict.Admitted {
@@ -247,7 +197,7 @@ func admitsAllInParallel(t *testing.T, s admission) {
 			}
 		}
 	})
-	left := s.admit(t, with(b, 0))[0].Verdict.Remaining
+	left := admit(t, s, with(b, 0))[0].Verdict.Remaining
 	if n := admitted.Load(); n > bound || !s.Loose && (n != bound || left != bound) {
 		t.Errorf("%d calls are admitted, want %d; %d are left of the other, want %d", n, bound, left, bound)
 	}
@@ -255,13 +205,13 @@ func admitsAllInParallel(t *testing.T, s admission) {
 
 // admitsByTime asks for as long as the rate needs for some hits: no more are admitted than the bound for
 // the time that has passed.
-func admitsByTime(t *testing.T, s admission) {
+func admitsByTime(t *testing.T, s Subject) {
 	h := counter.Hit{
 		Key: s.Key("time"), Addend: 1, Limit: 200, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 5,
 	}
 	began, admitted := time.Now(), 0
 	for admitted < 50 {
-		if s.admit(t, h)[0].Verdict.Admitted {
+		if admit(t, s, h)[0].Verdict.Admitted {
 			admitted++
 		}
 		if s.Advance != nil {
@@ -276,7 +226,7 @@ func admitsByTime(t *testing.T, s admission) {
 
 // agreesWithDefinition compares a store whose clock the test moves with the algorithms themselves, whose
 // own tests compare them with their definitions.
-func agreesWithDefinition(t *testing.T, s admission) {
+func agreesWithDefinition(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
@@ -292,7 +242,7 @@ func agreesWithDefinition(t *testing.T, s admission) {
 		for range rapid.IntRange(1, 40).Draw(r, "calls") {
 			s.Advance(time.Duration(rapid.Int64Range(0, int64(unit)).Draw(r, "step")))
 			n := rapid.Int64Range(-1, 22).Draw(r, "hits")
-			got := s.admit(t, with(a, n), with(b, n))
+			got := admit(t, s, with(a, n), with(b, n))
 			var v, w ratelimit.Verdict
 			st, v = ratelimit.SlidingLimit{Limit: limit, Window: unit}.Take(st, s.Now(), n)
 			full, w = ratelimit.Bucket{Limit: limit, Window: unit, Burst: burst}.Take(full, s.Now(), n)
@@ -303,122 +253,93 @@ func agreesWithDefinition(t *testing.T, s admission) {
 	})
 }
 
-func admitHeedsCancel(t *testing.T, s admission) {
-	h := []counter.Hit{sliding(s.Key("cancel"), 1, 1)}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.admitter.Admit(ctx, h, make([]counter.Admitted, 1)); err == nil {
-		t.Error("Admit with a cancelled context succeeds")
-	}
-	if err := s.admitter.AdmitAll(ctx, h, make([]counter.Admitted, 1)); err == nil {
-		t.Error("AdmitAll with a cancelled context succeeds")
-	}
-	wantVerdicts(t, "afterwards", s.admit(t, with(h[0], 0)), "yes 1")
-}
-
-func admitRefusesLength(t *testing.T, s admission) {
-	h := []counter.Hit{sliding(s.Key("length"), 1, 1)}
-	if err := s.admitter.Admit(t.Context(), h, nil); !fault.Is(err, fault.Internal) {
-		t.Errorf("Admit without room: %v", err)
-	}
-	if err := s.admitter.AdmitAll(t.Context(), h, make([]counter.Admitted, 2)); !fault.Is(err, fault.Internal) {
-		t.Errorf("AdmitAll with too much room: %v", err)
-	}
-}
-
-func keepsAlgorithmsApart(t *testing.T, s admission) {
+func keepsAlgorithmsApart(t *testing.T, s Subject) {
 	a, b := s.Key("apart-s"), s.Key("apart-b")
-	s.admit(t, sliding(a, 1, 1), bucket(b, 1, 1))
-	wantVerdicts(t, "other keys", s.admit(t, sliding(s.Key("apart-s2"), 1, 1), bucket(s.Key("apart-b2"), 1, 1)), "yes 0", "yes 0")
+	admit(t, s, sliding(a, 1, 1), bucket(b, 1, 1))
+	wantVerdicts(t, "other keys", admit(t, s, sliding(s.Key("apart-s2"), 1, 1), bucket(s.Key("apart-b2"), 1, 1)), "yes 0", "yes 0")
 }
 
-func admitsGreatAddends(t *testing.T, s admission) {
+func admitsGreatAddends(t *testing.T, s Subject) {
 	const most = ratelimit.MaxHits
 	h := sliding(s.Key("admit-great"), most, most)
-	wantVerdicts(t, "all at once", s.admit(t, h), "yes 0")
-	wantVerdicts(t, "one more", s.admit(t, with(h, 1)), "no 0")
+	wantVerdicts(t, "all at once", admit(t, s, h), "yes 0")
+	wantVerdicts(t, "one more", admit(t, s, with(h, 1)), "no 0")
 	fast := counter.Hit{Key: s.Key("admit-great-b"), Addend: most, Limit: most, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: most}
-	if got := s.admit(t, fast); !got[0].Verdict.Admitted {
+	if got := admit(t, s, fast); !got[0].Verdict.Admitted {
 		t.Errorf("a bucket of the greatest burst: %+v", got)
 	}
 }
 
-func forgetsWindows(t *testing.T, s admission) {
+func forgetsWindows(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
 	h := counter.Hit{Key: s.Key("forgets"), Addend: 5, Limit: 5, Window: time.Minute, TTL: 3 * time.Minute, Algorithm: ratelimit.SlidingWindow}
-	s.admit(t, h)
+	admit(t, s, h)
 	s.Advance(2 * time.Minute)
-	wantVerdicts(t, "two windows later", s.admit(t, h), "yes 0")
+	wantVerdicts(t, "two windows later", admit(t, s, h), "yes 0")
 }
 
-func keepsOverTurn(t *testing.T, s admission) {
+func keepsOverTurn(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
 	h := counter.Hit{Key: s.Key("turn"), Addend: 10, Limit: 10, Window: time.Minute, TTL: 3 * time.Minute, Algorithm: ratelimit.SlidingWindow}
 	s.Advance(time.Minute - time.Duration(s.Now().UnixNano()%int64(time.Minute)))
-	s.admit(t, h)
+	admit(t, s, h)
 	s.Advance(time.Minute)
-	wantVerdicts(t, "as the window turns", s.admit(t, with(h, 1)), "no 0")
+	wantVerdicts(t, "as the window turns", admit(t, s, with(h, 1)), "no 0")
 	s.Advance(30 * time.Second)
-	wantVerdicts(t, "in the middle of the next", s.admit(t, with(h, 5)), "yes 0")
+	wantVerdicts(t, "in the middle of the next", admit(t, s, with(h, 5)), "yes 0")
 }
 
-func fillsBucket(t *testing.T, s admission) {
+func fillsBucket(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		fillsBucketInRealTime(t, s)
 		return
 	}
 	h := counter.Hit{Key: s.Key("fills"), Addend: 4, Limit: 60, Window: time.Minute, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 4}
-	wantVerdicts(t, "at first", s.admit(t, h), "yes 0")
+	wantVerdicts(t, "at first", admit(t, s, h), "yes 0")
 	s.Advance(2 * time.Second)
-	wantVerdicts(t, "after two seconds", s.admit(t, with(h, 0)), "yes 2")
+	wantVerdicts(t, "after two seconds", admit(t, s, with(h, 0)), "yes 2")
 	s.Advance(time.Hour)
-	wantVerdicts(t, "after an hour", s.admit(t, h), "yes 0")
+	wantVerdicts(t, "after an hour", admit(t, s, h), "yes 0")
 }
 
 // fillsBucketInRealTime requires that a bucket is full again, and not before it can be.
-func fillsBucketInRealTime(t *testing.T, s admission) {
+func fillsBucketInRealTime(t *testing.T, s Subject) {
 	const burst, limit = 10, 100
 	h := counter.Hit{Key: s.Key("fills"), Addend: burst, Limit: limit, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: burst}
 	began := time.Now()
-	wantVerdicts(t, "at first", s.admit(t, h), "yes 0")
-	await.Until(t, "a full bucket", func() bool { return s.admit(t, with(h, 0))[0].Verdict.Remaining == burst })
+	wantVerdicts(t, "at first", admit(t, s, h), "yes 0")
+	await.Until(t, "a full bucket", func() bool { return admit(t, s, with(h, 0))[0].Verdict.Remaining == burst })
 	if passed := time.Since(began); passed < burst*time.Second/limit-time.Millisecond {
 		t.Errorf("a bucket of %d hits at %d a second is full after %v", burst, limit, passed)
 	}
-	wantVerdicts(t, "when it is full", s.admit(t, h), "yes 0")
+	wantVerdicts(t, "when it is full", admit(t, s, h), "yes 0")
 }
 
-func keepsUsedBuckets(t *testing.T, s admission) {
+func keepsUsedBuckets(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
 	h := counter.Hit{Key: s.Key("used"), Addend: 1, Limit: 1, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 10}
-	s.admit(t, with(h, 10))
+	admit(t, s, with(h, 10))
 	for range 100 { // as many hits as fit, for a long time
 		s.Advance(time.Second)
-		wantVerdicts(t, "each second", s.admit(t, h), "yes 0")
+		wantVerdicts(t, "each second", admit(t, s, h), "yes 0")
 	}
 }
 
 // emptiesChangedBucket requires that a bucket whose limit or burst is raised or lowered is empty at most, so
-// that it fills as its new rate says, however long it would have taken before. Admit and AdmitAll both do
-// that.
-func emptiesChangedBucket(t *testing.T, s admission) {
+// that it fills as its new rate says, however long it would have taken before. Both modes do that.
+func emptiesChangedBucket(t *testing.T, s Subject) {
 	const step = 10 * time.Millisecond // of the raised rate
-	for name, decide := range map[string]func(context.Context, []counter.Hit, []counter.Admitted) error{
-		"Admit": s.admitter.Admit, "AdmitAll": s.admitter.AdmitAll,
-	} {
+	for name, m := range map[string]counter.Mode{"each": counter.Each, "all-or-none": counter.AllOrNone} {
+		other := with(hit(s.Key("changed-other-"+name), 0, noLimit), 0) // one hit is decided alike in both modes
 		ask := func(h counter.Hit) ratelimit.Verdict {
 			t.Helper()
-			results := make([]counter.Admitted, 1)
-			if err := decide(t.Context(), []counter.Hit{h}, results); err != nil {
-				t.Fatal(err)
-			}
-			return results[0].Verdict
+			return countIn(t, s, m, h, other)[0].Verdict
 		}
 		slow := bucket(s.Key("changed-"+name), 60, 60) // one a year: its hits would be there for 60 years
 		if v := ask(slow); !v.Admitted {

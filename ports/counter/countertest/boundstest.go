@@ -28,7 +28,7 @@ const boundFull = (boundBurst - boundHits) * time.Second / boundLimit
 
 // keepsBounds lets many callers make hits at the same time. In no interval are more admitted than the bounds of
 // the algorithms, and between two refusals of a bucket no fewer than its rate says, less the hits of one call.
-func keepsBounds(t *testing.T, s admission) {
+func keepsBounds(t *testing.T, s Subject) {
 	now := time.Now
 	if s.Now != nil {
 		now = s.Now
@@ -47,12 +47,13 @@ func keepsBounds(t *testing.T, s admission) {
 		all.Go(func() {
 			var own [2][]boundEvent
 			var latest [2]time.Time // of the refusals in own
-			results := make([]counter.Admitted, 2)
+			results := make([]counter.Result, 2)
 			for i := caller; goesOn(now().Sub(began), refused.Load()); i += parallel / 4 {
 				n := int64(i*7919%1009%boundHits) + 1 // any number of hits
 				began := now()
-				if err := s.admitter.Admit(t.Context(), []counter.Hit{with(window, n), with(bucket, n)}, results); err != nil {
-					t.Errorf("Admit: %v", err)
+				hits := []counter.Hit{with(window, n), with(bucket, n)}
+				if err := s.Store.Count(t.Context(), hits, results, counter.Each); err != nil {
+					t.Errorf("Count: %v", err)
 					return
 				}
 				if s.Advance != nil {

@@ -20,7 +20,7 @@ type Subject struct {
 	Key func(name string) string
 	// Advance moves the store's clock. It is nil if the store has its own clock.
 	Advance func(d time.Duration)
-	// Now returns the time of the store's clock. It is nil if the store has its own clock.
+	// Now returns the time of the store's clock. It is nil if Advance is.
 	Now func() time.Time
 	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It
 	// is nil if the store does not show it.
@@ -44,30 +44,50 @@ const (
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"adds and returns the count":                 adds,
-		"adds nothing for an empty batch":            addsNothing,
-		"counts a batch in its order":                countsInOrder,
-		"counts a long batch":                        countsLongBatch,
-		"looks without counting":                     looks,
-		"gives back down to zero":                    givesBack,
-		"keeps counters apart":                       keepsApart,
-		"counts exactly in parallel":                 countsInParallel,
-		"expires a counter":                          expires,
-		"keeps the expiry a counter was made with":   keepsExpiry,
-		"keeps a counter until its window ends":      keepsUntilEnd,
-		"counts all when nothing is over":            countsAll,
-		"counts only what is over":                   countsOnlyOver,
-		"counts all hits of a key that is over":      countsRepeatedKey,
-		"takes a full counter that is looked at":     looksAtFull,
-		"gives back with another hit over its limit": givesBackWithOver,
-		"makes counters that expire, unless over":    expiresUnlessOver,
-		"admits exactly the limit in parallel":       admitsExactly,
-		"heeds a cancelled context":                  heedsCancel,
-		"answers a ping":                             pings,
-		"refuses a result of another length":         refusesLength,
-		"counts keys of the greatest length":         countsLongKeys,
-		"counts addends of the greatest size":        countsGreatAddends,
-		"never counts further than it can remember":  saturates,
+		"a hit is added and the count returned":                      adds,
+		"an empty batch adds nothing":                                addsNothing,
+		"the hits of a batch are counted in order":                   countsInOrder,
+		"a batch of 400 hits is counted":                             countsLongBatch,
+		"a hit that adds nothing reads the count":                    looks,
+		"hits are given back down to zero":                           givesBack,
+		"two keys have two counts":                                   keepsApart,
+		"parallel callers get each count once":                       countsInParallel,
+		"a counter expires":                                          expires,
+		"a later hit does not change when a counter expires":         keepsExpiry,
+		"a counter stays until its window ends":                      keepsUntilEnd,
+		"all or none: all hits are counted if none is over":          countsAll,
+		"all or none: only the counter over its limit is counted":    countsOnlyOver,
+		"all or none: all hits of a key that is over are counted":    countsRepeatedKey,
+		"all or none: reading a full counter counts nothing else":    looksAtFull,
+		"all or none: nothing is given back if another hit is over":  givesBackWithOver,
+		"all or none: new counters expire":                           expiresUnlessOver,
+		"all or none: parallel callers admit exactly the limit":      admitsExactly,
+		"a cancelled context counts nothing":                         heedsCancel,
+		"a ping is answered":                                         pings,
+		"results of another length are an error":                     refusesLength,
+		"keys of the maximum length are counted":                     countsLongKeys,
+		"addends of the maximum size are counted":                    countsGreatAddends,
+		"a count stops at the maximum":                               saturates,
+		"windows and buckets admit up to the limit":                  admitsLimit,
+		"a refused hit is not counted":                               countsNoRefused,
+		"a hit of zero returns what fits and makes no counter":       admitLooks,
+		"hits of windows and buckets are given back":                 admitGivesBack,
+		"hits of windows and buckets are decided in order":           admitsInOrder,
+		"more hits than the limit are refused for one unit":          refusesTooMany,
+		"a batch may mix fixed windows with other algorithms":        admitsFixed,
+		"all or none: a refusal keeps all other counts":              admitsAllOrNothing,
+		"parallel callers are admitted exactly up to the limit":      admitsInParallel,
+		"all or none: parallel callers never exceed a limit":         admitsAllInParallel,
+		"a bucket admits by the time that passes":                    admitsByTime,
+		"verdicts are those of the algorithms":                       agreesWithDefinition,
+		"windows and buckets with other keys are independent":        keepsAlgorithmsApart,
+		"windows and buckets admit the maximum addend":               admitsGreatAddends,
+		"a sliding window is empty two windows later":                forgetsWindows,
+		"a bucket fills at its rate":                                 fillsBucket,
+		"a bucket in use is kept for longer than it takes to fill":   keepsUsedBuckets,
+		"a bucket whose limit changed is at most empty":              emptiesChangedBucket,
+		"hits of a sliding window count when the next window begins": keepsOverTurn,
+		"bounds hold with many callers":                              keepsBounds,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -77,19 +97,17 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 // the test ends.
 func Away(t *testing.T, store counter.Store) {
 	t.Helper()
-	hits := []counter.Hit{hit("away", 1, noLimit)}
-	after := make([]uint64, 1)
-	admissions, results := []counter.Hit{sliding("away", 1, 1), bucket("away-b", 1, 1)}, make([]counter.Admitted, 2)
-	for name, call := range map[string]func() error{
-		"Add":           func() error { return store.Add(t.Context(), hits, after) },
-		"AddUnlessOver": func() error { return store.AddUnlessOver(t.Context(), hits, after) },
-		"Ping":          func() error { return store.Ping(t.Context()) },
-		"Admit":         func() error { return store.Admit(t.Context(), admissions, results) },
-		"AdmitAll":      func() error { return store.AdmitAll(t.Context(), admissions, results) },
-	} {
-		if err := call(); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s of a store that is away: %v, want fault.Unavailable", name, err)
+	fixed := []counter.Hit{hit("away", 1, noLimit), hit("away-2", 1, noLimit)}
+	others := []counter.Hit{sliding("away", 1, 1), bucket("away-b", 1, 1)}
+	for _, hits := range [][]counter.Hit{fixed[:1], fixed, others[:1], others} {
+		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
+			if err := store.Count(t.Context(), hits, make([]counter.Result, len(hits)), m); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s of %d hits: %v, want fault.Unavailable", counter.Operation(hits, m), len(hits), err)
+			}
 		}
+	}
+	if err := store.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Ping: %v, want fault.Unavailable", err)
 	}
 }
 
@@ -97,24 +115,35 @@ func hit(key string, addend int64, limit uint64) counter.Hit {
 	return counter.Hit{Key: key, Addend: addend, Limit: limit, Window: window, TTL: ttl}
 }
 
+// countIn counts hits in a mode, and returns the results.
+func countIn(t *testing.T, s Subject, m counter.Mode, hits ...counter.Hit) []counter.Result {
+	t.Helper()
+	results := make([]counter.Result, len(hits))
+	if err := s.Store.Count(t.Context(), hits, results, m); err != nil {
+		t.Fatalf("Count %s: %v", counter.Operation(hits, m), err)
+	}
+	return results
+}
+
+// Counts returns the counts of results.
+func Counts(results []counter.Result) []uint64 {
+	counts := make([]uint64, len(results))
+	for i := range results {
+		counts[i] = results[i].Count
+	}
+	return counts
+}
+
 // count adds hits and returns the counts after them.
 func count(t *testing.T, s Subject, hits ...counter.Hit) []uint64 {
 	t.Helper()
-	after := make([]uint64, len(hits))
-	if err := s.Store.Add(t.Context(), hits, after); err != nil {
-		t.Fatalf("Add: %v", err)
-	}
-	return after
+	return Counts(countIn(t, s, counter.Each, hits...))
 }
 
-// countUnlessOver is count by AddUnlessOver.
+// countUnlessOver is count in the mode AllOrNone.
 func countUnlessOver(t *testing.T, s Subject, hits ...counter.Hit) []uint64 {
 	t.Helper()
-	after := make([]uint64, len(hits))
-	if err := s.Store.AddUnlessOver(t.Context(), hits, after); err != nil {
-		t.Fatalf("AddUnlessOver: %v", err)
-	}
-	return after
+	return Counts(countIn(t, s, counter.AllOrNone, hits...))
 }
 
 func want(t *testing.T, what string, got []uint64, wanted ...uint64) {
@@ -133,8 +162,8 @@ func adds(t *testing.T, s Subject) {
 }
 
 func addsNothing(t *testing.T, s Subject) {
-	want(t, "Add", count(t, s))
-	want(t, "AddUnlessOver", countUnlessOver(t, s))
+	want(t, "each", count(t, s))
+	want(t, "all or none", countUnlessOver(t, s))
 }
 
 func countsInOrder(t *testing.T, s Subject) {
@@ -146,15 +175,13 @@ func countsInOrder(t *testing.T, s Subject) {
 
 func countsLongBatch(t *testing.T, s Subject) {
 	const size = 400
-	hits, after := make([]counter.Hit, size), make([]uint64, size)
+	hits := make([]counter.Hit, size)
 	for i := range hits {
 		hits[i] = hit(s.Key(fmt.Sprintf("long-%d", i/2)), int64(i+1), noLimit)
 	}
 	wanted := make([]uint64, size)
 	for round := range uint64(2) {
-		if err := s.Store.Add(t.Context(), hits, after); err != nil {
-			t.Fatalf("Add: %v", err)
-		}
+		after := count(t, s, hits...)
 		for i := 0; i < size; i += 2 {
 			first, second := uint64(i+1), uint64(i+2)
 			wanted[i] = round*(first+second) + first
@@ -162,9 +189,7 @@ func countsLongBatch(t *testing.T, s Subject) {
 		}
 		want(t, "long batch", after, wanted...)
 	}
-	if err := s.Store.AddUnlessOver(t.Context(), hits, after); err != nil {
-		t.Fatalf("AddUnlessOver: %v", err)
-	}
+	after := countUnlessOver(t, s, hits...)
 	for i := range wanted {
 		wanted[i] += uint64(i/2)*4 + 3
 	}
@@ -210,13 +235,14 @@ func countsInParallel(t *testing.T, s Subject) {
 	seen := make([]map[uint64]int, parallel)
 	inParallel(func(worker int) {
 		seen[worker] = make(map[uint64]int)
-		after := make([]uint64, 2)
+		results := make([]counter.Result, 2)
 		for range perWorker {
-			if err := s.Store.Add(t.Context(), []counter.Hit{hit(key, 1, noLimit), hit(other, 2, noLimit)}, after); err != nil {
-				t.Errorf("Add: %v", err)
+			hits := []counter.Hit{hit(key, 1, noLimit), hit(other, 2, noLimit)}
+			if err := s.Store.Count(t.Context(), hits, results, counter.Each); err != nil {
+				t.Errorf("Count: %v", err)
 				return
 			}
-			seen[worker][after[0]]++
+			seen[worker][results[0].Count]++
 		}
 	})
 	want(t, "sums", count(t, s, hit(key, 0, noLimit), hit(other, 0, noLimit)), parallel*perWorker, 2*parallel*perWorker)
@@ -302,105 +328,19 @@ func keepsUntilEnd(t *testing.T, s Subject) {
 	want(t, "at the last moment of the window", count(t, s, h), 2)
 }
 
-func countsAll(t *testing.T, s Subject) {
-	a, b := s.Key("all-a"), s.Key("all-b")
-	want(t, "first", countUnlessOver(t, s, hit(a, 1, 2), hit(b, 5, 10)), 1, 5)
-	want(t, "to the limits", countUnlessOver(t, s, hit(a, 1, 2), hit(b, 5, 10)), 2, 10)
-}
-
-func countsOnlyOver(t *testing.T, s Subject) {
-	a, b, c := s.Key("over-a"), s.Key("over-b"), s.Key("over-c")
-	countUnlessOver(t, s, hit(a, 2, 2), hit(b, 1, 10))
-	want(t, "one over", countUnlessOver(t, s, hit(b, 1, 10), hit(a, 1, 2), hit(c, 1, 10)), 1, 3, 0)
-	want(t, "stored", count(t, s, hit(a, 0, 2), hit(b, 0, 10), hit(c, 0, 10)), 3, 1, 0)
-	if s.TTL != nil {
-		if _, there := s.TTL(t, c); there {
-			t.Error("a hit that was not counted made a counter")
-		}
-	}
-	want(t, "a limit of zero", countUnlessOver(t, s, hit(c, 1, 0), hit(b, 1, 10)), 1, 1)
-}
-
-// countsRepeatedKey: hits of one key stand and fall together, so that what is answered never says
-// "within the limit" for a counter that the batch brought over it.
-func countsRepeatedKey(t *testing.T, s Subject) {
-	a, b := s.Key("twice-a"), s.Key("twice-b")
-	want(t, "within", countUnlessOver(t, s, hit(a, 1, 5), hit(a, 2, 5)), 1, 3)
-	want(t, "over by the second", countUnlessOver(t, s, hit(a, 1, 5), hit(b, 1, 5), hit(a, 2, 5)), 4, 0, 6)
-	want(t, "stored", count(t, s, hit(a, 0, 5), hit(b, 0, 5)), 6, 0)
-	want(t, "the others of one key as they stood", countUnlessOver(t, s, hit(b, 1, 5), hit(b, 1, 5), hit(a, 1, 5)), 0, 0, 7)
-}
-
-func looksAtFull(t *testing.T, s Subject) {
-	full, other := s.Key("full"), s.Key("full-other")
-	count(t, s, hit(full, 3, 2))
-	want(t, "looked at", countUnlessOver(t, s, hit(full, 0, 2), hit(other, 1, 9)), 3, 0)
-}
-
-func givesBackWithOver(t *testing.T, s Subject) {
-	a, b := s.Key("give-a"), s.Key("give-b")
-	count(t, s, hit(a, 4, 9), hit(b, 9, 9))
-	want(t, "not given back with another hit over its limit", countUnlessOver(t, s, hit(a, -1, 9), hit(b, 1, 9)), 4, 10)
-	want(t, "given back", countUnlessOver(t, s, hit(a, -1, 9), hit(b, -20, 9)), 3, 0)
-	want(t, "nothing there", countUnlessOver(t, s, hit(s.Key("give-c"), -1, 9)), 0)
-}
-
-func expiresUnlessOver(t *testing.T, s Subject) {
-	key, full := s.Key("unless"), s.Key("unless-full")
-	countUnlessOver(t, s, hit(key, 1, 1))
-	countUnlessOver(t, s, hit(full, 2, 1))
-	if s.TTL != nil {
-		wantTTL(t, s, key)
-		wantTTL(t, s, full)
-	}
-	if s.Advance != nil {
-		s.Advance(ttl)
-		want(t, "after the life", countUnlessOver(t, s, hit(key, 1, 1), hit(full, 1, 1)), 1, 1)
-	}
-}
-
-func admitsExactly(t *testing.T, s Subject) {
-	const limit = 777
-	key, other := s.Key("exact"), s.Key("exact-other")
-	admitted := make([]int, parallel)
-	inParallel(func(worker int) {
-		after := make([]uint64, 2)
-		for range perWorker {
-			if err := s.Store.AddUnlessOver(t.Context(), []counter.Hit{hit(key, 1, limit), hit(other, 1, noLimit)}, after); err != nil {
-				t.Errorf("AddUnlessOver: %v", err)
-				return
-			}
-			if after[0] <= limit {
-				admitted[worker]++
-			}
-		}
-	})
-	sum := 0
-	for _, n := range admitted {
-		sum += n
-	}
-	if sum != limit {
-		t.Errorf("%d hits admitted, want %d", sum, limit)
-	}
-	stored := count(t, s, hit(key, 0, limit), hit(other, 0, noLimit))
-	if s.Loose && stored[1] >= limit && stored[1] <= limit+parallel {
-		stored[1] = limit
-	}
-	want(t, "stored", stored, parallel*perWorker, limit)
-}
-
 func heedsCancel(t *testing.T, s Subject) {
-	key := s.Key("cancelled")
+	key, window := s.Key("cancelled"), sliding(s.Key("cancelled-s"), 1, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	after := make([]uint64, 1)
-	if err := s.Store.Add(ctx, []counter.Hit{hit(key, 1, 1)}, after); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Add with a cancelled context: %v, want fault.Unavailable", err)
-	}
-	if err := s.Store.AddUnlessOver(ctx, []counter.Hit{hit(key, 1, 1)}, after); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("AddUnlessOver with a cancelled context: %v, want fault.Unavailable", err)
+	for _, hits := range [][]counter.Hit{{hit(key, 1, 1)}, {hit(key, 1, 1), hit(s.Key("cancelled-2"), 1, 1)}, {window}, {window, hit(key, 1, 1)}} {
+		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
+			if err := s.Store.Count(ctx, hits, make([]counter.Result, len(hits)), m); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s of %d hits with a cancelled context: %v, want fault.Unavailable", counter.Operation(hits, m), len(hits), err)
+			}
+		}
 	}
 	want(t, "stored", count(t, s, hit(key, 0, 1)), 0)
+	wantVerdicts(t, "afterwards", countIn(t, s, counter.Each, with(window, 0)), "yes 1")
 }
 
 func pings(t *testing.T, s Subject) {
@@ -410,13 +350,15 @@ func pings(t *testing.T, s Subject) {
 }
 
 func refusesLength(t *testing.T, s Subject) {
-	key := s.Key("length")
-	hits := []counter.Hit{hit(key, 1, 9), hit(key, 1, 9)}
-	if err := s.Store.Add(t.Context(), hits, make([]uint64, 1)); err == nil {
-		t.Error("Add took a result that is shorter than the batch")
-	}
-	if err := s.Store.AddUnlessOver(t.Context(), hits, make([]uint64, 1)); err == nil {
-		t.Error("AddUnlessOver took a result that is shorter than the batch")
+	key, window := s.Key("length"), sliding(s.Key("length-s"), 1, 1)
+	for _, hits := range [][]counter.Hit{{hit(key, 1, 9), hit(key, 1, 9)}, {window, window}} {
+		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
+			for _, room := range []int{0, 1, 3} {
+				if err := s.Store.Count(t.Context(), hits, make([]counter.Result, room), m); !fault.Is(err, fault.Internal) {
+					t.Errorf("%s of 2 hits with room for %d results: %v", counter.Operation(hits, m), room, err)
+				}
+			}
+		}
 	}
 	want(t, "stored", count(t, s, hit(key, 0, 9)), 0)
 }

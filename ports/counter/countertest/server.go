@@ -17,22 +17,61 @@ import (
 // is there, and reports fault.Unavailable whenever it is not. The server has not been started yet.
 func Recovers(t *testing.T, store counter.Store, start, stop func()) {
 	t.Helper()
-	one, after := []counter.Hit{hit("recovers", 1, noLimit)}, make([]uint64, 1)
+	count := func() error { _, err := counter.Add(t.Context(), store, hit("recovers", 1, noLimit)); return err }
 	Away(t, store)
 	for range 2 {
 		start()
-		await.Until(t, "counting once the server is there", func() bool { return store.Add(t.Context(), one, after) == nil })
+		await.Until(t, "counting once the server is there", func() bool { return count() == nil })
 		if err := store.Ping(t.Context()); err != nil {
 			t.Errorf("Ping: %v", err)
 		}
 		stop()
-		await.Until(t, "fault.Unavailable once the server is away", func() bool {
-			return fault.Is(store.Add(t.Context(), one, after), fault.Unavailable)
+		await.Until(t, "fault.Unavailable once the server is away", func() bool { return fault.Is(count(), fault.Unavailable) })
+	}
+}
+
+// Lossy is a store whose connection is cut while it is in use.
+type Lossy struct {
+	Store counter.Store
+	Safe  counter.Store // the same store over a connection that is not cut
+	Key   func(name string) string
+	// Cut closes the connection of Store when the server has executed the next command with the key, and
+	// before the response arrives.
+	Cut func(key string)
+}
+
+// LosesResponses checks that a subtraction is not repeated if the connection breaks after the store has
+// executed it, because then more requests than the limit would be allowed.
+func LosesResponses(t *testing.T, s Lossy) {
+	t.Helper()
+	for name, m := range map[string]counter.Mode{"each": counter.Each, "all-or-none": counter.AllOrNone} {
+		t.Run(name, func(t *testing.T) {
+			used, other := hit(s.Key(name), 10, 10), hit(s.Key(name+"-other"), 1, 9)
+			results := make([]counter.Result, 2)
+			await.Until(t, "counted hits", func() bool {
+				return s.Safe.Count(t.Context(), []counter.Hit{used, other}, results, counter.Each) == nil
+			})
+			await.Until(t, "a connection", func() bool { return s.Store.Ping(t.Context()) == nil })
+			used.Addend = -3
+			for n, batch := range [][]counter.Hit{{used}, {other, used}} {
+				s.Cut(used.Key)
+				if err := s.Store.Count(t.Context(), batch, results[:len(batch)], m); !fault.Is(err, fault.Unavailable) {
+					t.Errorf("the error after a lost response is %v", err)
+				}
+				left, err := counter.Add(t.Context(), s.Safe, with(used, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if least := uint64(10 - 3*(n+1)); left < least {
+					t.Errorf("%d hits are left after 3 were subtracted from 10 %d times", left, n+1)
+				}
+				await.Until(t, "a connection", func() bool { return s.Store.Ping(t.Context()) == nil })
+			}
 		})
 	}
 }
 
-// BenchmarkAdd measures one hit a call, by many callers, over a few hundred counters. key is that
+// BenchmarkAdd measures one hit of a fixed window a call, by many callers, over a few hundred counters. key is that
 // of a Subject.
 func BenchmarkAdd(b *testing.B, store counter.Store, key func(name string) string) {
 	b.Helper()
@@ -44,10 +83,10 @@ func BenchmarkAdd(b *testing.B, store counter.Store, key func(name string) strin
 	b.ReportAllocs()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
-		hits, after := []counter.Hit{hit("", 1, noLimit)}, make([]uint64, 1)
+		hits, results := []counter.Hit{hit("", 1, noLimit)}, make([]counter.Result, 1)
 		for i := int(worker.Add(1)) * 31; pb.Next(); i++ {
 			hits[0].Key = names[i%len(names)]
-			if err := store.Add(b.Context(), hits, after); err != nil {
+			if err := store.Count(b.Context(), hits, results, counter.Each); err != nil {
 				b.Error(err)
 			}
 		}
