@@ -126,7 +126,8 @@ func (t *recordReader) readMember() ([]byte, error) {
 	return nil, t.readMemberValue(key)
 }
 
-// readMemberValue reads the value of a member. An array "servers" makes the text a list.
+// readMemberValue reads the value of a member. An array "servers" makes the text a list, of which it
+// keeps only metadata.nextCursor.
 func (t *recordReader) readMemberValue(key []byte) error {
 	b, err := t.in.peekByte()
 	if err != nil {
@@ -137,34 +138,23 @@ func (t *recordReader) readMemberValue(key []byte) error {
 		t.state, t.list, t.inObject, t.needsComma, t.whole = inArray, true, true, false, nil
 		return err
 	}
-	if t.list {
-		return t.readListMember(key)
+	text := []byte(nil)
+	if !t.list {
+		t.appendSeparator()
+		text = append(append(t.whole, key...), ':')
 	}
-	t.appendSeparator()
-	t.whole = append(append(t.whole, key...), ':')
-	start := len(t.whole)
-	t.whole, err = t.in.appendValue(t.whole)
-	isMetadata := string(key) == `"metadata"` // of a list, if its records come after it
-	if errors.Is(err, errTooLarge) {
-		t.whole, t.tooLarge, err = t.whole[:0], true, nil
+	start := len(text)
+	text, err = t.in.appendValue(text)
+	isMetadata := string(key) == `"metadata"` // of a list, whose records come before or after it
+	switch {
+	case errors.Is(err, errTooLarge):
+		text, t.tooLarge, err = text[:0], true, nil
 		t.badMetadata = t.badMetadata || isMetadata
-	} else if err == nil && isMetadata {
-		t.readMetadata(t.whole[start:])
+	case err == nil && isMetadata:
+		t.readMetadata(text[start:])
 	}
-	return err
-}
-
-// readListMember reads a member of a list other than its records. It keeps metadata.nextCursor and
-// ignores the rest.
-func (t *recordReader) readListMember(key []byte) error {
-	value, err := t.in.appendValue(nil)
-	isMetadata := string(key) == `"metadata"`
-	if errors.Is(err, errTooLarge) {
-		t.badMetadata = t.badMetadata || isMetadata
-		return nil
-	}
-	if err == nil && isMetadata {
-		t.readMetadata(value)
+	if !t.list {
+		t.whole = text
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 )
@@ -73,113 +74,63 @@ func (s *splitter) appendValue(text []byte) ([]byte, error) {
 	if err != nil {
 		return text, truncationError(err)
 	}
-	v := &valueReader{text: text}
+	isLiteral, tooLarge := false, false // a literal is a number, true, false or null
 	switch first {
-	case '{', '[':
-		err = v.readBrackets(s.in)
-	case '"':
-		err = v.readString(s.in)
 	case '}', ']', ',', ':':
-		err = fmt.Errorf("is not JSON: a value is missing before %q", first)
+		return text, fmt.Errorf("is not JSON: a value is missing before %q", first)
+	case '{', '[', '"':
 	default:
-		err = v.readLiteral(s.in)
+		isLiteral = true
 	}
-	if err == nil && v.tooLarge {
-		err = errTooLarge
-	}
-	return v.text, err
-}
-
-// valueReader collects the bytes of one value.
-type valueReader struct {
-	text     []byte
-	tooLarge bool
-}
-
-// readByte consumes one byte and keeps it, unless the record is already at its limit.
-func (v *valueReader) readByte(in *bufio.Reader) (byte, error) {
-	b, err := in.ReadByte()
-	if err != nil {
-		return 0, truncationError(err)
-	}
-	if len(v.text) >= maxRecord {
-		v.tooLarge = true
-	} else {
-		v.text = append(v.text, b)
-	}
-	return b, nil
-}
-
-// readBrackets reads an object or array up to its closing bracket.
-func (v *valueReader) readBrackets(in *bufio.Reader) error {
-	for depth := 0; ; {
-		b, err := in.Peek(1)
-		if err != nil {
-			return truncationError(err)
-		}
-		if b[0] == '"' {
-			if err := v.readString(in); err != nil {
-				return err
-			}
+	for n, ended := (nesting{}), false; !ended; {
+		b, err := s.in.ReadByte()
+		switch {
+		case isLiteral && errors.Is(err, io.EOF):
+			ended = true
+			continue
+		case err != nil:
+			return text, truncationError(err)
+		case isLiteral && endsLiteral(b):
+			_ = s.in.UnreadByte() // it was just read
+			ended = true
 			continue
 		}
-		c, err := v.readByte(in)
-		if err != nil {
-			return err
+		if tooLarge = tooLarge || len(text) >= maxRecord; !tooLarge {
+			text = append(text, b)
 		}
-		switch c {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
+		ended = !isLiteral && n.add(b)
 	}
+	if tooLarge {
+		return text, errTooLarge
+	}
+	return text, nil
 }
 
-// readString reads a string with its quotes.
-func (v *valueReader) readString(in *bufio.Reader) error {
-	if _, err := v.readByte(in); err != nil {
-		return err
-	}
-	for {
-		b, err := v.readByte(in)
-		switch {
-		case err != nil:
-			return err
-		case b == '"':
-			return nil
-		case b == '\\':
-			if _, err := v.readByte(in); err != nil {
-				return err
-			}
-		}
-	}
+// endsLiteral reports whether a byte is the first one after a literal.
+func endsLiteral(b byte) bool { return strings.IndexByte(",:]}[{\" \t\r\n", b) >= 0 }
+
+// nesting finds the end of an object, an array or a string.
+type nesting struct {
+	depth           int
+	quoted, escaped bool
 }
 
-// readLiteral reads a number, true, false or null up to the byte after it.
-func (v *valueReader) readLiteral(in *bufio.Reader) error {
-	for {
-		b, err := in.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read: %w", err)
-		}
-		switch b {
-		case ',', ':', ']', '}', '[', '{', '"', ' ', '\t', '\r', '\n':
-			_ = in.UnreadByte() // it was just read
-			return nil
-		}
-		if len(v.text) >= maxRecord {
-			v.tooLarge = true
-		} else {
-			v.text = append(v.text, b)
-		}
+// add takes the next byte of the value, and reports whether the value ends with it.
+func (n *nesting) add(b byte) (ends bool) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.quoted && b == '\\':
+		n.escaped = true
+	case b == '"':
+		n.quoted = !n.quoted
+	case n.quoted:
+	case b == '{', b == '[':
+		n.depth++
+	case b == '}', b == ']':
+		n.depth--
 	}
+	return n.depth == 0 && !n.quoted
 }
 
 // truncationError returns errTruncated for an end of input, and other errors unchanged.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 	"github.com/tollgate-dev/tollgate/adapters/internal/socket"
 )
 
@@ -30,17 +31,9 @@ func WatchClient(c *fiber.Ctx) (ctx context.Context, end func()) {
 }
 
 func cancelWhenGone(ctx context.Context, conn net.Conn, gone context.CancelFunc) {
-	ticks := time.NewTicker(clientInterval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			if socket.Peek(conn) == socket.Closed {
-				gone()
-				return
-			}
+	for pause.For(ctx, clientInterval) {
+		if socket.Peek(conn) == socket.Closed {
+			gone()
 		}
 	}
 }

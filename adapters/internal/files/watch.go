@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 // checkInterval is how often a Watcher checks its files. It reads a changed file only when two
@@ -55,15 +57,8 @@ func (w *Watcher) Start() (stop func()) {
 }
 
 func (w *Watcher) run(ctx context.Context) {
-	ticks := time.NewTicker(checkInterval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			w.checkFiles()
-		}
+	for pause.For(ctx, checkInterval) {
+		w.checkFiles()
 	}
 }
 

@@ -3,6 +3,8 @@ package readcache
 import (
 	"context"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
 const (
@@ -33,15 +35,8 @@ func (c *Cache[K, R]) forgetUsual(key K) {
 // renewUntil renews outdated answers that many clients read, until ctx ends. They are then kept if
 // the database goes away.
 func (c *Cache[K, R]) renewUntil(ctx context.Context) {
-	ticks := time.NewTicker(renewGap)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			c.renewUsual(ctx)
-		}
+	for pause.For(ctx, renewGap) {
+		c.renewUsual(ctx)
 	}
 }
 

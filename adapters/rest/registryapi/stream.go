@@ -21,7 +21,7 @@ func (a *API) streamVersions(c *fiber.Ctx, history *browsing.LongHistory) error 
 }
 
 // streamChanged sends an AllVersionsStatusResponse that is made while the client receives it.
-func (a *API) streamChanged(c *fiber.Ctx, room *responsebody.StreamRoom, changed *browsing.LongHistory) {
+func (a *API) streamChanged(c *fiber.Ctx, room *responsebody.Reservation, changed *browsing.LongHistory) {
 	begin := string(appendChangedBegin(nil, len(changed.Editions())))
 	room.Send(c, a.newStream(c, changed, begin+"[", []byte("}")))
 }

@@ -65,7 +65,7 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var room *responsebody.StreamRoom
+	var room *responsebody.Reservation
 	changed, err := a.writer.SetStatusAll(c.UserContext(), r, t.Name, func(changed browsing.History) error {
 		if changed.Long == nil || room != nil {
 			return nil

@@ -38,9 +38,9 @@ const retryTime = time.Second
 // errMemoryInUse is the cause in the log.
 var errMemoryInUse = errors.New("large responses use all of ANSWERS_IN_FLIGHT")
 
-// reservation is memory that a large body has reserved. nil is an empty reservation. It is not safe
-// for concurrent use.
-type reservation struct {
+// Reservation is memory that a large body has reserved. nil is an empty one. It is not safe for
+// concurrent use.
+type Reservation struct {
 	memory *semaphore.Weighted
 	size   int
 }
@@ -48,18 +48,18 @@ type reservation struct {
 // reserve reserves memory for a body of size bytes; a small one needs none. It does not wait for
 // memory, because waiting bodies would use memory too. It returns fault.Unavailable if there is not
 // enough.
-func (s *Sender) reserve(size int) (*reservation, error) {
+func (s *Sender) reserve(size int) (*Reservation, error) {
 	if size < largeSize {
 		return nil, nil //nolint:nilnil // nil is an empty reservation
 	}
 	if !s.memory.TryAcquire(int64(size)) {
 		return nil, fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later", errMemoryInUse).After(retryTime)
 	}
-	return &reservation{s.memory, size}, nil
+	return &Reservation{s.memory, size}, nil
 }
 
-// release releases the memory.
-func (r *reservation) release() {
+// Release releases the memory.
+func (r *Reservation) Release() {
 	if r != nil {
 		r.memory.Release(int64(r.size))
 		r.size = 0

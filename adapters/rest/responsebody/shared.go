@@ -24,7 +24,7 @@ type Shared struct {
 
 	mu       sync.Mutex
 	senders  int          // responses in flight
-	reserved *reservation // memory of the body while there are responses in flight
+	reserved *Reservation // memory of the body while there are responses in flight
 }
 
 // NewShared returns a body with its content type. headers are the names of more headers, each
@@ -144,7 +144,7 @@ func (b *Shared) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.senders--; b.senders == 0 {
-		b.reserved.release()
+		b.reserved.Release()
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {
 	// HTTP/1.0 does not have (RFC 9112, 7.1).
 	compress := acceptsGzip(c) && c.Request().Header.IsHTTP11()
 	if setHeaders(c, appendTag(make([]byte, 0, tagSize), body.Hash, compress)) {
-		reserved.release()
+		reserved.Release()
 		return nil
 	}
 	reader, size := &bodyReader{next: body.Next, reserved: reserved}, body.Size
@@ -48,31 +48,15 @@ func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {
 	return nil
 }
 
-// StreamRoom is memory for one stream that is reserved before it is known whether the response will
-// be sent. nil is no memory. It is not safe for concurrent use.
-type StreamRoom struct{ reserved *reservation }
-
-// ReserveStream reserves memory for a stream. It returns fault.Unavailable if there is not enough.
-func (s *Sender) ReserveStream() (*StreamRoom, error) {
-	reserved, err := s.reserve(streamSize)
-	if err != nil {
-		return nil, err
-	}
-	return &StreamRoom{reserved}, nil
-}
-
-// Release releases the memory. The caller must not call it after Send.
-func (r *StreamRoom) Release() {
-	if r != nil {
-		r.reserved.release()
-	}
-}
+// ReserveStream reserves memory for one stream before it is known whether the response will be sent. It
+// returns fault.Unavailable if there is not enough.
+func (s *Sender) ReserveStream() (*Reservation, error) { return s.reserve(streamSize) }
 
 // Send sends a stream as the response to a write. Unlike [Sender.Stream] it sets no entity tag and
 // does not compress, because the body is not a representation of the target. It releases the memory
-// after the body was sent.
-func (r *StreamRoom) Send(c *fiber.Ctx, body Stream) {
-	c.Response().SetBodyStream(&bodyReader{next: body.Next, reserved: r.reserved}, body.Size)
+// after the body was sent; the caller must not.
+func (r *Reservation) Send(c *fiber.Ctx, body Stream) {
+	c.Response().SetBodyStream(&bodyReader{next: body.Next, reserved: r}, body.Size)
 }
 
 // compressPieces returns a function that returns the compressed form in pieces.
@@ -101,7 +85,7 @@ func compressPieces(next func() ([]byte, error)) func() ([]byte, error) {
 type bodyReader struct {
 	next     func() ([]byte, error)
 	rest     []byte // of the current piece
-	reserved *reservation
+	reserved *Reservation
 }
 
 // Read implements io.Reader.
@@ -138,7 +122,7 @@ func (r *bodyReader) WriteTo(w io.Writer) (n int64, err error) {
 
 // Close releases the memory of the body. The server calls it whether or not the body was sent.
 func (r *bodyReader) Close() error {
-	r.reserved.release()
+	r.reserved.Release()
 	return nil
 }
 

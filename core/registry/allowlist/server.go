@@ -51,98 +51,74 @@ type argument struct {
 	named bool
 }
 
-// object is a JSON object. Its properties are read by their exact names, as the clients read them.
-type object map[string]any
-
 var errNoObject = errors.New("it is not a JSON object")
 
 // parseServer reads the document of a record. Values of a wrong type, which documents from other
 // registries may have, count as missing.
 func parseServer(r registry.Record) (server, error) {
-	var doc object
+	var doc registry.Object
 	if err := json.Unmarshal(r.Document, &doc); err != nil || doc == nil {
 		return server{}, errNoObject
 	}
-	s := server{release: r.Release, title: doc.text("title"), description: doc.text("description")}
-	for _, o := range doc.objects("remotes") {
+	s := server{release: r.Release, title: doc.Text("title"), description: doc.Text("description")}
+	for _, o := range doc.Objects("remotes") {
 		s.remotes = append(s.remotes, remote{
-			o.text("type"), input{value: o.text("url"), variables: o.variables(), required: true}, o.inputs("headers"),
+			o.Text("type"), input{value: o.Text("url"), variables: readVariables(o), required: true}, readInputs(o, "headers"),
 		})
 	}
-	for _, o := range doc.objects("packages") {
+	for _, o := range doc.Objects("packages") {
 		s.packages = append(s.packages, pkg{
-			registryType: o.text("registryType"), identifier: o.text("identifier"), version: o.text("version"),
-			runtimeHint: o.text("runtimeHint"), transport: o.object("transport").text("type"),
-			runtimeArguments: o.arguments("runtimeArguments"), packageArguments: o.arguments("packageArguments"),
-			environment: o.inputs("environmentVariables"),
+			registryType: o.Text("registryType"), identifier: o.Text("identifier"), version: o.Text("version"),
+			runtimeHint: o.Text("runtimeHint"), transport: o.Member("transport").Text("type"),
+			runtimeArguments: readArguments(o, "runtimeArguments"), packageArguments: readArguments(o, "packageArguments"),
+			environment: readInputs(o, "environmentVariables"),
 		})
 	}
 	return s, nil
 }
 
-func (o object) text(name string) string {
-	s, _ := o[name].(string)
-	return s
-}
-
-func (o object) object(name string) object {
-	m, _ := o[name].(map[string]any)
-	return m
-}
-
-func (o object) objects(name string) []object {
-	items, _ := o[name].([]any)
-	var all []object
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-func (o object) inputs(name string) []input {
+func readInputs(o registry.Object, name string) []input {
 	var all []input
-	for _, item := range o.objects(name) {
-		all = append(all, item.withVariables())
+	for _, item := range o.Objects(name) {
+		all = append(all, newVariableInput(item))
 	}
 	return all
 }
 
-func (o object) arguments(name string) []argument {
+func readArguments(o registry.Object, name string) []argument {
 	var all []argument
-	for _, item := range o.objects(name) {
-		if kind := item.text("type"); kind == "named" || kind == "positional" {
-			all = append(all, argument{item.withVariables(), kind == "named"})
+	for _, item := range o.Objects(name) {
+		if kind := item.Text("type"); kind == "named" || kind == "positional" {
+			all = append(all, argument{newVariableInput(item), kind == "named"})
 		}
 	}
 	return all
 }
 
-func (o object) input() input {
+func newInput(o registry.Object) input {
 	in := input{
-		name: o.text("name"), value: o.text("value"), fallback: o.text("default"), hint: o.text("valueHint"),
-		description: o.text("description"),
+		name: o.Text("name"), value: o.Text("value"), fallback: o.Text("default"), hint: o.Text("valueHint"),
+		description: o.Text("description"),
 	}
 	_, in.hasDefault = o["default"]
-	in.boolean = o.text("format") == "boolean"
+	in.boolean = o.Text("format") == "boolean"
 	in.required, _ = o["isRequired"].(bool)
 	in.secret, _ = o["isSecret"].(bool)
 	return in
 }
 
-// withVariables is input for a value that may have variables. These have none themselves.
-func (o object) withVariables() input {
-	in := o.input()
-	in.variables = o.variables()
+// newVariableInput is newInput for a value that may have variables. These have none themselves.
+func newVariableInput(o registry.Object) input {
+	in := newInput(o)
+	in.variables = readVariables(o)
 	return in
 }
 
-func (o object) variables() map[string]input {
+func readVariables(o registry.Object) map[string]input {
 	all := map[string]input{}
-	variables := o.object("variables")
+	variables := o.Member("variables")
 	for name := range variables {
-		all[name] = variables.object(name).input()
+		all[name] = newInput(variables.Member(name))
 	}
 	return all
 }

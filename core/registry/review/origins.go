@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // Origins is everything in a document that decides what code a client runs and where data goes. It
@@ -35,27 +36,8 @@ var (
 	urlForm     = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\"'<>]*`)
 )
 
-// object is a JSON object. Its properties are read by their exact names, as the clients read them.
-type object map[string]any
-
-func (o object) text(name string) string {
-	s, _ := o[name].(string)
-	return s
-}
-
-func (o object) objects(name string) []object {
-	items, _ := o[name].([]any)
-	var all []object
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// replace replaces a property that is a text.
-func (o object) replace(name string, by func(string) string) {
+// replaceText replaces a property that is a text.
+func replaceText(o registry.Object, name string, by func(string) string) {
 	if s, ok := o[name].(string); ok {
 		o[name] = by(s)
 	}
@@ -70,8 +52,8 @@ func ReadOrigins(doc []byte) (Origins, error) {
 	}
 	o := Origins{hosts: map[string]bool{}}
 	o.addHosts(map[string]any(root))
-	for _, r := range root.objects("remotes") {
-		_, _, fixed := cutHost(r.text("url"))
+	for _, r := range root.Objects("remotes") {
+		_, _, fixed := cutHost(r.Text("url"))
 		o.open = o.open || !fixed
 	}
 	if o.fixed, err = fixedText(root, true); err != nil {
@@ -86,10 +68,10 @@ func ReadOrigins(doc []byte) (Origins, error) {
 
 // readObject returns a JSON object without null properties, which are the same as missing ones
 // (contract R-9), or fault.Invalid.
-func readObject(text []byte) (object, error) {
+func readObject(text []byte) (registry.Object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var root object
+	var root registry.Object
 	if err := decoder.Decode(&root); err != nil || root == nil {
 		return nil, fault.Wrap(fault.Invalid, "the document is not a JSON object", err)
 	}
@@ -99,28 +81,28 @@ func readObject(text []byte) (object, error) {
 
 // fixedText returns the JSON of a document without what is free, which it removes from root. With
 // named, the versions that arguments and URLs name are free too.
-func fixedText(root object, named bool) (string, error) {
+func fixedText(root registry.Object, named bool) (string, error) {
 	var own versions
 	if named {
-		own = own.with(root.text("version"))
+		own = own.with(root.Text("version"))
 	}
-	root.removeTexts("title", "description")
-	root.replace("version", func(string) string { return anyVersion })
+	removeTexts(root, "title", "description")
+	replaceText(root, "version", func(string) string { return anyVersion })
 	for _, name := range []string{"$schema", "websiteUrl"} {
-		root.replace(name, withoutPath)
+		replaceText(root, name, withoutPath)
 	}
-	for _, icon := range root.objects("icons") {
-		icon.replace("src", withoutPath)
+	for _, icon := range root.Objects("icons") {
+		replaceText(icon, "src", withoutPath)
 	}
-	for _, p := range root.objects("packages") {
+	for _, p := range root.Objects("packages") {
 		if named {
-			freePackage(p, own.with(p.text("version")))
+			freePackage(p, own.with(p.Text("version")))
 		} else {
 			freePackage(p, nil)
 		}
 	}
-	for _, r := range root.objects("remotes") {
-		r.replace("url", withoutPath)
+	for _, r := range root.Objects("remotes") {
+		replaceText(r, "url", withoutPath)
 		freeInputs(r)
 	}
 	text, err := json.Marshal(root)
@@ -174,7 +156,7 @@ func (o *Origins) addHosts(value any) {
 }
 
 // removeTexts removes properties that are texts.
-func (o object) removeTexts(names ...string) {
+func removeTexts(o registry.Object, names ...string) {
 	for _, name := range names {
 		if _, ok := o[name].(string); ok {
 			delete(o, name)
@@ -184,56 +166,52 @@ func (o object) removeTexts(names ...string) {
 
 // freePackage replaces what is free in a package. own are the versions of the package and of its
 // document; nil if they are not free where arguments and URLs name them.
-func freePackage(p object, own versions) {
-	p.replace("identifier", func(s string) string {
-		if p.text("registryType") == "oci" {
+func freePackage(p registry.Object, own versions) {
+	replaceText(p, "identifier", func(s string) string {
+		if p.Text("registryType") == "oci" {
 			return freeImage(s)
 		}
 		return own.freeURL(s)
 	})
-	p.replace("version", freeVersion)
-	p.replace("fileSha256", func(s string) string {
+	replaceText(p, "version", freeVersion)
+	replaceText(p, "fileSha256", func(s string) string {
 		if hashForm.MatchString(s) {
 			return anyHash
 		}
 		return s
 	})
 	for _, list := range []string{"runtimeArguments", "packageArguments"} {
-		for _, argument := range p.objects(list) {
+		for _, argument := range p.Objects(list) {
 			freeInput(argument)
-			argument.replace("value", own.freeReference)
-			argument.replace("default", own.freeReference)
+			replaceText(argument, "value", own.freeReference)
+			replaceText(argument, "default", own.freeReference)
 		}
 	}
-	for _, variable := range p.objects("environmentVariables") {
+	for _, variable := range p.Objects("environmentVariables") {
 		freeInput(variable)
 	}
-	if transport, ok := p["transport"].(map[string]any); ok {
-		freeInputs(transport)
-	}
+	freeInputs(p.Member("transport"))
 }
 
 // freeInputs removes what is free in the headers and the variables of a transport.
-func freeInputs(transport object) {
-	for _, header := range transport.objects("headers") {
+func freeInputs(transport registry.Object) {
+	for _, header := range transport.Objects("headers") {
 		freeInput(header)
 	}
 	freeVariables(transport)
 }
 
 // freeInput removes the descriptions of an input and of its variables.
-func freeInput(input object) {
-	input.removeTexts("description")
+func freeInput(input registry.Object) {
+	removeTexts(input, "description")
 	freeVariables(input)
 }
 
 // freeVariables removes the descriptions of variables, whose names may be any.
-func freeVariables(of object) {
-	variables, _ := of["variables"].(map[string]any)
-	for _, v := range variables {
-		if input, ok := v.(map[string]any); ok {
-			object(input).removeTexts("description")
-		}
+func freeVariables(of registry.Object) {
+	variables := of.Member("variables")
+	for name := range variables {
+		removeTexts(variables.Member(name), "description")
 	}
 }
 

@@ -1,6 +1,10 @@
 package review
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
 
 // Warnings returns what a reviewer must look at in a document although the checks of its packages
 // passed: arguments that come before the checked package, so that the command may start something else.
@@ -11,11 +15,11 @@ func Warnings(document []byte) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for i, p := range root.objects("packages") {
-		for j, argument := range p.objects("runtimeArguments") {
+	for i, p := range root.Objects("packages") {
+		for j, argument := range p.Objects("runtimeArguments") {
 			if text := describeArgument(argument); text != "" {
 				all = append(all, fmt.Sprintf("packages[%d].runtimeArguments[%d]: %s comes before the package %s, so the command may start something else",
-					i, j, text, p.text("identifier")))
+					i, j, text, p.Text("identifier")))
 			}
 		}
 	}
@@ -23,17 +27,17 @@ func Warnings(document []byte) ([]string, error) {
 }
 
 // describeArgument returns an argument as it is in a command; empty for one without a name and a value.
-func describeArgument(argument object) string {
-	value := argument.text("value")
+func describeArgument(argument registry.Object) string {
+	value := argument.Text("value")
 	for _, other := range []string{"default", "valueHint"} {
 		if value == "" {
-			value = argument.text(other)
+			value = argument.Text(other)
 		}
 	}
-	switch name := argument.text("name"); {
-	case argument.text("type") == "named" && name != "" && value != "":
+	switch name := argument.Text("name"); {
+	case argument.Text("type") == "named" && name != "" && value != "":
 		return fmt.Sprintf("%q", name+" "+value)
-	case argument.text("type") == "named" && name != "":
+	case argument.Text("type") == "named" && name != "":
 		return fmt.Sprintf("%q", name)
 	case value != "":
 		return fmt.Sprintf("%q", value)
