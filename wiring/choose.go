@@ -360,6 +360,6 @@ func choosePackageChecks(c publishing.Config, parts settings.Parts, host *plugin
 	if c.Checks == publishing.ChecksOff || !parts.Registry {
 		return nil
 	}
-	host.WarnMissing(prometheus.ShippedTypes(), log)
-	return prometheus.NewOwnership(host.Ownership(), r)
+	host.WarnMissing(log)
+	return prometheus.NewOwnership(host.Ownership(), pluginhost.BundledTypes(), r)
 }

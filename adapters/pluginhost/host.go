@@ -99,11 +99,15 @@ func warnUnusedSettings(cfg Config, specs []spec, log *logrus.Entry) {
 	}
 }
 
-// WarnMissing logs a warning if the folder lacks the plugins of registry types that come with the
-// service: a folder of one's own replaces theirs.
-func (h *Host) WarnMissing(types []string, log *logrus.Entry) {
+// BundledTypes returns the registry types of the plugins that come with the service, each of which is
+// named after its type. A test compares them with the folder plugins.
+func BundledTypes() []string { return []string{"cargo", "mcpb", "npm", "nuget", "oci", "pypi"} }
+
+// WarnMissing logs a warning if the folder lacks plugins of [BundledTypes]: a folder of one's own
+// replaces that of the service.
+func (h *Host) WarnMissing(log *logrus.Entry) {
 	var missing []string
-	for _, registryType := range types {
+	for _, registryType := range BundledTypes() {
 		name := ownershipPrefix + registryType
 		if !slices.ContainsFunc(h.plugins, func(v *supervisor) bool { return v.spec.name == name }) {
 			missing = append(missing, name)

@@ -1,6 +1,7 @@
 package pluginhost_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -89,5 +90,20 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 	}
 	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {
 		t.Errorf("Types() = %q", types)
+	}
+}
+
+// TestBundledTypes keeps the registry types those of the plugins in this repository.
+func TestBundledTypes(t *testing.T) {
+	folders, err := filepath.Glob("../../plugins/pkg-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, folder := range folders {
+		types = append(types, strings.TrimPrefix(filepath.Base(folder), "pkg-"))
+	}
+	if !slices.Equal(types, pluginhost.BundledTypes()) {
+		t.Errorf("BundledTypes() = %q, plugins has %q", pluginhost.BundledTypes(), types)
 	}
 }

@@ -120,7 +120,7 @@ func TestPackageChecks(t *testing.T) {
 	o := NewOwnership(fakeRegistries{
 		"stolen": codedError(fault.Invalid, ownership.CodeNotOwned), "odd": codedError(fault.Unsupported, ""),
 		"away": codedError(fault.Unavailable, ""), "broken": errDefect,
-	}, registry)
+	}, []string{"npm", "oci", "pypi"}, registry)
 	for _, claim := range []struct{ registryType, identifier string }{
 		{"npm", "mine"}, {"npm", "mine"}, {"npm", "stolen"}, {"pypi", "away"}, {"oci", "broken"}, {"conda", "mine"},
 		{"odd", "odd"}, {"made up", "odd"},
@@ -238,7 +238,7 @@ func TestZeros(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewSignIn(nil, registry)
 	NewPublisher(nil, registry)
-	NewOwnership(fakeRegistries{}, registry)
+	NewOwnership(fakeRegistries{}, []string{"a", "b", "c", "d", "e", "f"}, registry)
 	NewSessionCache(nil, registry)
 	NewNotices(nil, registry)
 	NewRetention(nil, registry)

@@ -20,23 +20,22 @@ const (
 // otherType replaces registry types that no plugin checks, because a document may contain any text.
 const otherType = "other"
 
-// ShippedTypes are the registry types of the plugins that come with the service.
-func ShippedTypes() []string { return []string{"npm", "pypi", "nuget", "oci", "mcpb", "cargo"} }
-
 // Ownership counts the results of ownership checks, and passes them on.
 type Ownership struct {
 	ownership.Checker
+	types  []string
 	checks *prometheus.CounterVec
 }
 
-// NewOwnership returns a checker whose results are counted.
-func NewOwnership(c ownership.Checker, r prometheus.Registerer) *Ownership {
-	o := &Ownership{c, prometheus.NewCounterVec(prometheus.CounterOpts{
+// NewOwnership returns a checker whose results are counted by registry type: types, and those that
+// plugins check.
+func NewOwnership(c ownership.Checker, types []string, r prometheus.Registerer) *Ownership {
+	o := &Ownership{c, types, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_package_checks_total",
 		Help: "Checks whether a package names the server that lists it, by outcome.",
 	}, []string{"registry_type", "outcome"})}
 	r.MustRegister(o.checks)
-	newTable(o.checks, append(ShippedTypes(), otherType),
+	newTable(o.checks, append(slices.Clone(types), otherType),
 		[]string{packageOwned, packageRefused, packageUnsupported, unavailable, failed})
 	return o
 }
@@ -51,7 +50,7 @@ func (o *Ownership) Check(ctx context.Context, c ownership.Claim) error {
 // typeLabel returns the label of a registry type: the type itself if a plugin checks it or would
 // check it, which are few.
 func (o *Ownership) typeLabel(registryType string) string {
-	if slices.Contains(ShippedTypes(), registryType) || slices.Contains(o.Types(), registryType) {
+	if slices.Contains(o.types, registryType) || slices.Contains(o.Types(), registryType) {
 		return registryType
 	}
 	return otherType
