@@ -1,10 +1,10 @@
 package ratelimitapi
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -67,7 +67,7 @@ func appendLimit(dst []byte, l ratelimit.Limit, name string) []byte {
 	dst = append(dst, '{')
 	if name != "" {
 		dst = append(dst, `"name":`...)
-		dst = appendString(dst, name)
+		dst = jsonstring.Append(dst, name)
 		dst = append(dst, ',')
 	}
 	if l.RequestsPerUnit > 0 {
@@ -80,22 +80,6 @@ func appendLimit(dst []byte, l ratelimit.Limit, name string) []byte {
 	return append(dst, `"}`...)
 }
 
-// appendString appends a JSON string.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(s)
-			if err != nil { // a string always marshals
-				return append(dst, `""`...)
-			}
-			return append(dst, quoted...)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
-}
-
 // appendHeaders appends headers. Their names need no escaping.
 func appendHeaders(dst []byte, headers []headerField) []byte {
 	dst = append(dst, `,"responseHeadersToAdd":[`...)
@@ -106,7 +90,7 @@ func appendHeaders(dst []byte, headers []headerField) []byte {
 		dst = append(dst, `{"key":"`...)
 		dst = append(dst, h.name...)
 		dst = append(dst, `","value":`...)
-		dst = appendString(dst, h.value)
+		dst = jsonstring.Append(dst, h.value)
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')

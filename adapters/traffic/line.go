@@ -4,11 +4,11 @@
 package traffic
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -34,7 +34,7 @@ func appendLine(dst []byte, e *entry, text func(string) string) []byte {
 	dst = append(dst, lineBegins...)
 	dst = e.at.UTC().AppendFormat(dst, timeFormat)
 	dst = append(dst, `","domain":`...)
-	dst = appendString(dst, string(e.request.Domain))
+	dst = jsonstring.Append(dst, string(e.request.Domain))
 	dst = append(dst, `,"descriptors":[`...)
 	for i := range e.request.Descriptors {
 		if i > 0 {
@@ -58,8 +58,8 @@ func appendDescriptor(dst []byte, d *ratelimit.Descriptor, text func(string) str
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(append(dst, `{"key":`...), d.Entries[i].Key)
-		dst = appendString(append(dst, `,"value":`...), text(d.Entries[i].Value))
+		dst = jsonstring.Append(append(dst, `{"key":`...), d.Entries[i].Key)
+		dst = jsonstring.Append(append(dst, `,"value":`...), text(d.Entries[i].Value))
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
@@ -80,22 +80,6 @@ func appendDescriptor(dst []byte, d *ratelimit.Descriptor, text func(string) str
 
 func appendNumber(dst []byte, name string, n uint64) []byte {
 	return strconv.AppendUint(append(dst, name...), n, 10)
-}
-
-// appendString appends a JSON string.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(s)
-			if err != nil { // a string always marshals
-				return append(dst, `""`...)
-			}
-			return append(dst, quoted...)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
 }
 
 // size returns about how many bytes of memory the texts of an entry take.

@@ -1,14 +1,13 @@
 package registryapi
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 )
@@ -33,7 +32,7 @@ func appendListEnd(b []byte, nextCursor string, count int) []byte {
 	b = append(b, `,"metadata":{`...)
 	if nextCursor != "" {
 		b = append(b, `"nextCursor":`...)
-		b = appendString(b, nextCursor)
+		b = jsonstring.Append(b, nextCursor)
 		b = append(b, ',')
 	}
 	b = append(b, `"count":`...)
@@ -77,10 +76,10 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 	b = append(b, `{"server":`...)
 	b = append(b, r.Document...)
 	b = append(b, `,"_meta":{"`+registry.OfficialMeta+`":{"status":`...)
-	b = appendString(b, string(r.Status))
+	b = jsonstring.Append(b, string(r.Status))
 	if r.StatusMessage != "" {
 		b = append(b, `,"statusMessage":`...)
-		b = appendString(b, r.StatusMessage)
+		b = jsonstring.Append(b, r.StatusMessage)
 	}
 	b = append(b, `,"statusChangedAt":`...)
 	begin := len(b)
@@ -99,8 +98,8 @@ func appendRecord(b []byte, r *registry.Record) []byte {
 
 // appendOrigin appends the origin of a version that a mirror took over (contract C-61).
 func appendOrigin(b []byte, o registry.Origin) []byte {
-	b = appendString(append(b, `,"dev.tollgate/origin":{"mirror":`...), o.Mirror)
-	b = appendString(append(b, `,"url":`...), o.URL)
+	b = jsonstring.Append(append(b, `,"dev.tollgate/origin":{"mirror":`...), o.Mirror)
+	b = jsonstring.Append(append(b, `,"url":`...), o.URL)
 	b = appendTime(append(b, `,"fetchedAt":`...), o.FetchedAt)
 	return append(b, '}')
 }
@@ -113,7 +112,7 @@ const pendingEnd = `,"dev.tollgate/review":{"id":`
 func appendPending(b []byte, o *publishing.Outcome) []byte {
 	b = appendRecord(b, &o.Record)
 	b = append(b[:len(b)-len("}}")], pendingEnd...)
-	b = appendString(b, string(o.Pending))
+	b = jsonstring.Append(b, string(o.Pending))
 	return append(b, `,"state":"pending"}}}`...)
 }
 
@@ -148,20 +147,4 @@ func appendTime(b []byte, t time.Time) []byte {
 // appendTwoDigits appends the last two digits of a number.
 func appendTwoDigits(b []byte, n int) []byte {
 	return append(b, '0'+byte(n/10%10), '0'+byte(n%10))
-}
-
-// appendString appends a JSON string.
-func appendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == '"' || s[i] == '\\' || s[i] >= utf8.RuneSelf {
-			quoted, err := json.Marshal(s)
-			if err != nil { // a string always marshals
-				return append(b, `""`...)
-			}
-			return append(b, quoted...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
