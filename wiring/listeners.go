@@ -171,7 +171,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 	health := ratelimitapi.NewHealth(
 		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decider: l.Recorded, Meter: l.Statistics, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
+		Decider: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {

@@ -36,7 +36,6 @@ var rateLimitAloneSet = wire.NewSet(
 var rateLimitSet = wire.NewSet(
 	// Decisions.
 	decide.New, newDecidePorts, wire.Struct(new(decisionStores), "*"),
-	wire.Bind(new(decide.Rules), new(*reload.Rules)),
 	newRecordedDecider, wire.Struct(new(recordPorts), "*"),
 	// Counters.
 	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
@@ -100,7 +99,7 @@ func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decide
 		if err != nil {
 			return nil, nil, errors.New("RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
 		}
-		ports.Key = key
+		ports.Sum = key.Sum
 	}
 	r, err := traffic.New(c, d, counts, ports)
 	if err != nil {
@@ -114,10 +113,10 @@ func secretKeyAlone(s settings.Service) auth.RootSecret { return auth.RootSecret
 
 // newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
 // only.
-func newDecidePorts(rules decide.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
-	ports := decide.Ports{Rules: rules, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c}
+func newDecidePorts(rules *reload.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
+	ports := decide.Ports{Rules: rules.Current, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c}
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
-		ports.Observer = decisionlog.New(log)
+		ports.Observe = decisionlog.New(log).Decided
 	}
 	return ports
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
@@ -48,7 +48,7 @@ const (
 
 // Ports are the dependencies of the listener. Those that are nil have no page.
 type Ports struct {
-	Rules      decide.Rules
+	Rules      *reload.Rules
 	Statistics *Statistics
 	Metrics    http.Handler
 	Explain    http.Handler // says by which rules a request would be decided

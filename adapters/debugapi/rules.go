@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 )
 
 // newRulesHandler returns a handler that writes one rule per line in the format of the Envoy rate
 // limit service. Properties that the format does not have follow at the end of the line.
-func newRulesHandler(rules decide.Rules) http.Handler {
+func newRulesHandler(rules *reload.Rules) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		setTextHeaders(w)
 		set := rules.Current()

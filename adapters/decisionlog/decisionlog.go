@@ -23,13 +23,13 @@ const (
 	maxText  = 256 // bytes of a text in a line
 )
 
-// Log writes decisions into a log. It is a decide.Observer.
+// Log writes decisions into a log.
 type Log struct{ log *logrus.Entry }
 
 // New returns a Log that writes lines of the level debug.
 func New(log *logrus.Entry) *Log { return &Log{log} }
 
-// Decided implements decide.Observer. It writes a line for each descriptor.
+// Decided writes a line for each descriptor. It is a decide.Observe.
 func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []decide.Finding) {
 	call := l.log.WithContext(ctx).WithFields(logrus.Fields{
 		"domain": shortText(string(r.Domain)), "overall_code": codeText(code), "request_id": requestid.FromContext(ctx),

@@ -73,7 +73,7 @@ func BenchmarkGRPC(b *testing.B) {
 		}
 		rules := reload.New(ruleset.Options{}, noopReporter{})
 		d, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
-			Rules: rules, Clock: system.Clock{}, OverLimit: cache,
+			Rules: rules.Current, Clock: system.Clock{}, OverLimit: cache,
 			Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {

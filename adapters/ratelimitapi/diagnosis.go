@@ -101,14 +101,8 @@ type hotKey struct {
 	Error      uint64 `json:"error"`
 }
 
-// Diagnosis answers questions about decisions. *decide.Decider implements it.
-type Diagnosis interface {
-	Explain(r *ratelimit.Request) ([]explain.Result, error)
-	HotKeys() []decide.RuleKeys
-}
-
 // NewExplainHandler returns a handler that explains a request in the form of /json.
-func NewExplainHandler(d Diagnosis) http.Handler {
+func NewExplainHandler(d *decide.Decider) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
@@ -136,7 +130,7 @@ func NewExplainHandler(d Diagnosis) http.Handler {
 }
 
 // NewHotKeysHandler returns a handler that lists the keys with the most hits.
-func NewHotKeysHandler(d Diagnosis) http.Handler {
+func NewHotKeysHandler(d *decide.Decider) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		all := hotRules{Rules: []hotRule{}}
 		for _, r := range d.HotKeys() {

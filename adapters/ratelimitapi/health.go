@@ -14,7 +14,7 @@ import (
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
-	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 )
 
 // Check is one component of health.
@@ -38,7 +38,7 @@ func NewHealth(checks ...Check) *Health {
 
 // ConfigurationCheck returns the component of the rules. It is healthy with at least one domain if
 // AtLeastOneSet is true; else with any configuration, or always if ForceStart is true.
-func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
+func ConfigurationCheck(c HealthConfig, rules *reload.Rules) Check {
 	return Check{Name: "configuration", Healthy: func() bool {
 		set := rules.Current()
 		if c.AtLeastOneSet {
@@ -52,7 +52,7 @@ func ConfigurationCheck(c HealthConfig, rules decide.Rules) Check {
 // unhealthy, so that an instance does not get calls before it has its rules, unless expected
 // returns false: then there are no rules to wait for, and the other parts of the service work
 // without them.
-func RulesReady(c HealthConfig, rules decide.Rules, expected func() bool) func(context.Context) error {
+func RulesReady(c HealthConfig, rules *reload.Rules, expected func() bool) func(context.Context) error {
 	loaded := ConfigurationCheck(c, rules).Healthy
 	return func(context.Context) error {
 		if loaded() || !expected() {

@@ -106,14 +106,14 @@ func openWithPorts(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *f
 	if d.Decider == nil {
 		var err error
 		d.Decider, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
-			Rules: b.rules, Clock: clocktest.NewManual(now), Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
+			Rules: b.rules.Current, Clock: clocktest.NewManual(now), Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
-	d.Meter, d.Health, d.Metrics = b.meter, b.health, prometheus.NewRegistry()
+	d.RecordCall, d.Health, d.Metrics = b.meter.RecordCall, b.health, prometheus.NewRegistry()
 	s, cleanup, err := ratelimitapi.Open(context.Background(), c, d)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -21,12 +22,13 @@ import (
 // Ports are the dependencies of the listeners.
 type Ports struct {
 	Decider Decider
-	Meter   Meter
-	Health  *Health
-	Bodies  *requestbody.Budget // optional
-	Tracing Tracing
-	Metrics prometheus.Registerer // optional; required with TLS
-	Log     *logrus.Entry
+	// RecordCall counts a call, and how long it took.
+	RecordCall func(took time.Duration)
+	Health     *Health
+	Bodies     *requestbody.Budget // optional
+	Tracing    Tracing
+	Metrics    prometheus.Registerer // optional; required with TLS
+	Log        *logrus.Entry
 }
 
 // Server is the two listeners.
@@ -46,7 +48,7 @@ const spareWorkers = 1024
 // that Shutdown has not closed.
 func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	service := &service{
-		decider: d.Decider, meter: d.Meter, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
+		decider: d.Decider, recordCall: d.RecordCall, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
 		setRequestIDs: d.Log.Logger.IsLevelEnabled(logrus.DebugLevel), log: d.Log,
 	}
 	if d.Tracing.isEnabled() {

@@ -18,18 +18,13 @@ type Decider interface {
 	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
 }
 
-// Meter records calls. Implementations must be safe for concurrent use.
-type Meter interface {
-	// RecordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how long it took.
-	RecordCall(took time.Duration)
-}
-
 // service serves the calls of both transports.
 type service struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 	decider Decider
-	meter   Meter
-	headers HeaderConfig
+	// recordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how long it took.
+	recordCall func(took time.Duration)
+	headers    HeaderConfig
 	// dynamicMetadata adds metadata to responses.
 	dynamicMetadata bool
 	// setRequestIDs sets the request id of every gRPC call, for the debug log.
@@ -44,7 +39,7 @@ func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (
 	q := s.requests.convert(m)
 	d, err := s.decider.Decide(ctx, &q.request)
 	s.requests.release(q)
-	s.meter.RecordCall(time.Since(began))
+	s.recordCall(time.Since(began))
 	return d, err
 }
 

@@ -34,15 +34,10 @@ type Decider interface {
 	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
 }
 
-// Key hashes values. It is safe for concurrent use.
-type Key interface {
-	// Sum returns a keyed hash of a text.
-	Sum(text string) [32]byte
-}
-
 // Ports are the dependencies of a Recorder.
 type Ports struct {
-	Key   Key // hashes the values; nil unless Config.Hash
+	// Sum returns a keyed hash of a value; nil unless Config.Hash. It must be safe for concurrent use.
+	Sum   func(value string) [32]byte
 	Clock clock.Clock
 	Log   *logrus.Entry
 }
@@ -89,7 +84,7 @@ func newRecorder(c Config, d Decider, counts *Counts, p Ports, open func(string,
 	r.sample.below, r.sample.all = c.threshold()
 	if c.Hash {
 		r.text = func(s string) string {
-			sum := p.Key.Sum(s)
+			sum := p.Sum(s)
 			return hex.EncodeToString(sum[:8])
 		}
 	}

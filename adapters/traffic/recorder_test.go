@@ -46,10 +46,8 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
 
-// shortKey is a Key.
-type shortKey string
-
-func (k shortKey) Sum(text string) [32]byte { return sha256.Sum256([]byte(string(k) + text)) }
+// sumOf hashes a value.
+func sumOf(value string) [32]byte { return sha256.Sum256([]byte("k" + value)) }
 
 // fixture is a Recorder and what it uses.
 type fixture struct {
@@ -75,7 +73,7 @@ func newFixture(t *testing.T, c clock.Clock, path string, change func(*Config, *
 	log, hook := logtest.NewNullLogger()
 	f := fixture{path: path, counts: NewCounts(prometheus.NewRegistry()), hook: hook}
 	var err error
-	f.Recorder, err = newRecorder(config, refusesMallory{}, f.counts, Ports{Key: shortKey("k"), Clock: c, Log: logrus.NewEntry(log)}, open)
+	f.Recorder, err = newRecorder(config, refusesMallory{}, f.counts, Ports{Sum: sumOf, Clock: c, Log: logrus.NewEntry(log)}, open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +256,7 @@ func TestHash(t *testing.T) {
 		f.Close()
 		lines = append(lines, readValues(t, f.path)...)
 	}
-	sum := shortKey("k").Sum("ada")
+	sum := sumOf("ada")
 	if want := hex.EncodeToString(sum[:])[:16]; lines[0] != want || lines[1] != want {
 		t.Errorf("got %q, want twice %s", lines, want)
 	}

@@ -43,6 +43,28 @@ func (a Algorithm) String() string {
 	return "unknown"
 }
 
+// Bound is the greatest number of hits at once: the burst of a token bucket, else the limit.
+func (l Limit) Bound() uint32 {
+	if l.Algorithm == TokenBucket {
+		return l.Burst
+	}
+	return l.RequestsPerUnit
+}
+
+// appendState appends to a key what tells the states of the counter apart: the window of a fixed window; of other
+// algorithms, whose states outlive windows, the form of the state.
+func (l Limit) appendState(key []byte, w Window) []byte {
+	switch l.Algorithm {
+	case SlidingWindow:
+		return append(key, "/s"...)
+	case TokenBucket:
+		tick := Bucket{Limit: uint64(l.RequestsPerUnit), Window: w.Length, Burst: uint64(l.Burst)}.Tick()
+		return appendNumber(append(key, "/b"...), int64(tick))
+	default:
+		return appendNumber(key, w.Start)
+	}
+}
+
 // Verdict is what an algorithm other than FixedWindow says about hits.
 type Verdict struct {
 	Admitted bool

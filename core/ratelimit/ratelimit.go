@@ -49,14 +49,6 @@ type Limit struct {
 	Burst uint32
 }
 
-// Bound is the greatest number of hits at once: the burst of a token bucket, else the limit.
-func (l Limit) Bound() uint32 {
-	if l.Algorithm == TokenBucket {
-		return l.Burst
-	}
-	return l.RequestsPerUnit
-}
-
 // Code is the result for a descriptor or a request.
 type Code uint8
 

@@ -82,15 +82,7 @@ func AppendKey(dst []byte, c Counter) []byte {
 		dst = appendText(dst, c.Entries[i].Value)
 	}
 	dst = appendNumber(dst, int64(c.Window.Length/time.Second))
-	switch c.Limit.Algorithm {
-	case SlidingWindow:
-		dst = append(dst, "/s"...)
-	case TokenBucket:
-		tick := Bucket{Limit: uint64(c.Limit.RequestsPerUnit), Window: c.Window.Length, Burst: uint64(c.Limit.Burst)}.Tick()
-		dst = appendNumber(append(dst, "/b"...), int64(tick))
-	default:
-		dst = appendNumber(dst, c.Window.Start)
-	}
+	dst = c.Limit.appendState(dst, c.Window)
 	dst = appendNumber(dst, int64(len(c.Prefix)))
 	if key := dst[from:]; len(key) > MaxKey || !isPrintableASCII(key) {
 		return appendHashed(dst[:from], key, c.Prefix)

@@ -62,7 +62,7 @@ func newConfiguration(limit uint32) []ruleset.Source {
 func TestThousandReloads(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, silent{})
 	decider, err := decide.New(decide.Config{NearLimitRatio: 0.8, MaxSeries: 10}, decide.Ports{
-		Rules: rules, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}), Clock: system.Clock{},
+		Rules: rules.Current, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}), Clock: system.Clock{},
 	})
 	failOnError(t, err)
 	failOnError(t, rules.Apply(newConfiguration(firstLimit)))

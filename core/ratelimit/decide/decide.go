@@ -19,15 +19,10 @@ import (
 // configuration is in force (contract L-26).
 const CodeNoConfiguration fault.Code = "no_configuration"
 
-// Rules holds the rules in force.
-type Rules interface {
-	// Current returns the rules in force, or nil before a first configuration.
-	Current() *ruleset.Set
-}
-
 // Ports are the dependencies of a Decider.
 type Ports struct {
-	Rules    Rules
+	// Rules returns the rules in force, or nil before a first configuration.
+	Rules    func() *ruleset.Set
 	Counters counter.Store
 	// Local counts the hits while Counters fails. Only FailLocal uses it, and requires it.
 	Local counter.Store
@@ -35,9 +30,9 @@ type Ports struct {
 	OverLimit counter.OverLimitCache
 	// Leases counts the hits of rules with leases in Counters; optional. Without it there are none.
 	Leases *lease.Leases
-	// Observer receives every decision; optional, and without cost when it is nil.
-	Observer Observer
-	Clock    clock.Clock
+	// Observe receives every decision; optional, and without cost when it is nil.
+	Observe Observe
+	Clock   clock.Clock
 }
 
 // Decider answers rate limit requests. It is safe for concurrent use.
@@ -90,7 +85,7 @@ func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.D
 	if d.keys.IsFull() {
 		d.keys.Sweep(set.Rules(), w.now)
 	}
-	if d.ports.Observer != nil {
+	if d.ports.Observe != nil {
 		d.notifyObserver(ctx, w, set, decision)
 	}
 	return decision, nil
@@ -101,7 +96,7 @@ func (d *Decider) rulesFor(r *ratelimit.Request) (*ruleset.Set, error) {
 	if err := d.checkRequest(r); err != nil {
 		return nil, err
 	}
-	set := d.ports.Rules.Current()
+	set := d.ports.Rules()
 	if set == nil {
 		return nil, fault.New(fault.Unavailable, "no rate limit configuration is loaded").WithCode(CodeNoConfiguration)
 	}

@@ -24,9 +24,8 @@ const (
 // now is ten seconds into a minute.
 var now = time.Unix(1_700_000_000/60*60+10, 0)
 
-type rules struct{ set *ruleset.Set }
-
-func (r rules) Current() *ruleset.Set { return r.set }
+// rules returns a function that returns the set.
+func rules(set *ruleset.Set) func() *ruleset.Set { return func() *ruleset.Set { return set } }
 
 // failingStore is a store that always fails.
 type failingStore struct{ counter.Store }
@@ -83,7 +82,7 @@ func newFixture(t testing.TB, change func(*decide.Config, *decide.Ports), list .
 	b := &fixture{set: set, clock: clocktest.NewManual(now)}
 	b.store = &recorder{Store: memory.NewCounters(b.clock, memory.Config{MaxCounters: 10_000})}
 	config := decide.Config{NearLimitRatio: 0.8, JitterMax: 300 * time.Second, MaxSeries: 100}
-	ports := decide.Ports{Rules: rules{set}, Counters: b.store, Clock: b.clock}
+	ports := decide.Ports{Rules: rules(set), Counters: b.store, Clock: b.clock}
 	if change != nil {
 		change(&config, &ports)
 	}
@@ -390,7 +389,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestBeforeAnyConfiguration(t *testing.T) {
-	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = rules{} })
+	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = rules(nil) })
 	_, err := b.Decide(t.Context(), newRequest("k=v"))
 	if f, isFault := fault.As(err); !isFault || f.Code != decide.CodeNoConfiguration {
 		t.Errorf("got %v", err)
@@ -420,7 +419,7 @@ func TestFailureModes(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	ports := decide.Ports{Rules: rules{}, Counters: failingStore{}, Clock: clocktest.NewManual(time.Time{})}
+	ports := decide.Ports{Rules: rules(nil), Counters: failingStore{}, Clock: clocktest.NewManual(time.Time{})}
 	tests := map[string]decide.Config{
 		"ratio":      {NearLimitRatio: 1.1},
 		"prefix":     {Prefix: "a b"},

@@ -31,11 +31,6 @@ func (s *countingStore) Count(ctx context.Context, hits []counter.Hit, results [
 	return s.Store.Count(ctx, hits, results, m)
 }
 
-// reloadedRules are rules that a test replaces.
-type reloadedRules struct{ set *ruleset.Set }
-
-func (s *reloadedRules) Current() *ruleset.Set { return s.set }
-
 // cachedFixture is a fixture whose Decider has a cache of counters over their limits.
 type cachedFixture struct {
 	*fixture
@@ -210,14 +205,14 @@ func TestARaisedLimitCountsAtOnce(t *testing.T) {
 		}
 		return set
 	}
-	loaded := &reloadedRules{compile(1)}
-	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = loaded })
+	loaded := compile(1)
+	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = func() *ruleset.Set { return loaded } })
 	for range 3 {
 		r.mustDecide(t, newRequest("k=v"))
 	}
-	loaded.set = compile(10)
+	loaded = compile(10)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
-	loaded.set = compile(1)
+	loaded = compile(1)
 	r.expectCalls(t, 0, func() { checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over) })
 }
 
@@ -347,15 +342,15 @@ func TestARaisedBucketCountsAtOnce(t *testing.T) {
 		}
 		return set
 	}
-	loaded := &reloadedRules{bucket(1, 1)}
-	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = loaded })
+	loaded := bucket(1, 1)
+	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = func() *ruleset.Set { return loaded } })
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over)
-	loaded.set = bucket(1, 100)
+	loaded = bucket(1, 100)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
-	loaded.set = bucket(1, 1)
+	loaded = bucket(1, 1)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over)
-	loaded.set = bucket(60, 1)
+	loaded = bucket(60, 1)
 	d := r.mustDecide(t, newRequest("k=v"))
 	checkCodes(t, d, over, over)
 	if d.Statuses[0].UntilReset != time.Second {

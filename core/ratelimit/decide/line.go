@@ -71,8 +71,8 @@ func (l *line) isCounted() bool { return l.kind == limited && !l.knownOver }
 
 // bound returns the greatest number of hits at once.
 func (l *line) bound() uint64 {
-	if l.hit.Algorithm == ratelimit.TokenBucket {
-		return l.hit.Burst
+	if l.admits() {
+		return uint64(l.limit.Bound())
 	}
 	return l.hit.Limit
 }

@@ -7,12 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Observer receives each decision and the reasons for it. It must be safe for concurrent use.
-type Observer interface {
-	// Decided is called with each decision before it is returned. It must not keep its arguments.
-	// The findings are in the order of the request's descriptors.
-	Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []Finding)
-}
+// Observe is called with each decision and the reasons for it before it is returned. It must not keep its
+// arguments, and must be safe for concurrent use. The findings are in the order of the request's descriptors.
+type Observe func(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []Finding)
 
 // Finding is what one descriptor was compared with, and the result.
 type Finding struct {
@@ -48,7 +45,7 @@ func (d *Decider) notifyObserver(ctx context.Context, w *work, set *ruleset.Set,
 			findings[i].Miss = set.Explain(w.request.Domain, wanted.Entries)
 		}
 	}
-	d.ports.Observer.Decided(ctx, w.request, decision.Code, findings)
+	d.ports.Observe(ctx, w.request, decision.Code, findings)
 }
 
 // findingFor returns the finding of one line and its status.

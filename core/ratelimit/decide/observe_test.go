@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// lastDecision is an observer that keeps the last decision.
+// lastDecision keeps the last decision that it observes.
 type lastDecision struct {
 	code     ratelimit.Code
 	findings []decide.Finding
@@ -20,7 +20,7 @@ func (l *lastDecision) Decided(_ context.Context, _ *ratelimit.Request, c rateli
 	l.code, l.findings = c, slices.Clone(findings)
 }
 
-func (l *lastDecision) observe(_ *decide.Config, p *decide.Ports) { p.Observer = l }
+func (l *lastDecision) observe(_ *decide.Config, p *decide.Ports) { p.Observe = l.Decided }
 
 func (l *lastDecision) onlyFinding(t *testing.T) decide.Finding {
 	t.Helper()
@@ -82,7 +82,7 @@ func TestObserverReceivesSources(t *testing.T) {
 	}
 	for _, mode := range []decide.FailureMode{decide.FailOpen, decide.FailClosed} {
 		b := newFixture(t, func(c *decide.Config, p *decide.Ports) {
-			c.FailureMode, p.Counters, p.Observer = mode, failingStore{}, &l
+			c.FailureMode, p.Counters, p.Observe = mode, failingStore{}, l.Decided
 		}, keyRule("k", perMinute(1)))
 		b.mustDecide(t, newRequest("k=v"))
 		if f := l.onlyFinding(t); f.Source != decide.FromFailureMode {

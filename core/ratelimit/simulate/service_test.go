@@ -19,11 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
-// rulesInForce implements decide.Rules.
-type rulesInForce struct{ set *ruleset.Set }
-
-func (r rulesInForce) Current() *ruleset.Set { return r.set }
-
 // drawDescriptor draws a rule of any kind.
 func drawDescriptor(t *rapid.T, key, value string, depth int) ruleset.Descriptor {
 	d := ruleset.Descriptor{Key: text(key), Value: text(value)}
@@ -106,7 +101,7 @@ type service struct {
 func newService(t *rapid.T, c decide.Config, set *ruleset.Set) service {
 	clock := clocktest.NewManual(start)
 	c.JitterMax, c.MaxSeries, c.NearLimitRatio = 300*time.Second, 100, 0.8
-	d, err := decide.New(c, decide.Ports{Rules: rulesInForce{set}, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock})
+	d, err := decide.New(c, decide.Ports{Rules: func() *ruleset.Set { return set }, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

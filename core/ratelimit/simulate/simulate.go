@@ -101,15 +101,14 @@ type result struct {
 func newSide(c decide.Config, set *ruleset.Set, counters counter.Store, clock *Clock) (*side, error) {
 	s := &side{set: set}
 	var err error
-	s.decider, err = decide.New(c, decide.Ports{Rules: s, Counters: counters, Observer: s, Clock: clock})
+	s.decider, err = decide.New(c, decide.Ports{
+		Rules: func() *ruleset.Set { return set }, Counters: counters, Observe: s.observe, Clock: clock,
+	})
 	return s, err
 }
 
-// Current implements decide.Rules.
-func (s *side) Current() *ruleset.Set { return s.set }
-
-// Decided implements decide.Observer.
-func (s *side) Decided(_ context.Context, _ *ratelimit.Request, _ ratelimit.Code, findings []decide.Finding) {
+// observe keeps the results of a decision.
+func (s *side) observe(_ context.Context, _ *ratelimit.Request, _ ratelimit.Code, findings []decide.Finding) {
 	s.results = s.results[:0]
 	for i := range findings {
 		f := &findings[i]

@@ -40,11 +40,6 @@ type call struct {
 	admitted bool
 }
 
-// rules implements decide.Rules.
-type rules struct{ set *ruleset.Set }
-
-func (r rules) Current() *ruleset.Set { return r.set }
-
 // simulateCalls returns what a service with a rule of the algorithm answers to the caller.
 func simulateCalls(a ratelimit.Algorithm) ([]call, error) {
 	limit := ruleset.Limit{
@@ -64,7 +59,7 @@ func simulateCalls(a ratelimit.Algorithm) ([]call, error) {
 	}
 	clock := clocktest.NewManual(time.Unix(1_800_000_000, 0)) // the beginning of a minute
 	service, err := decide.New(decide.Config{NearLimitRatio: 1}, decide.Ports{
-		Rules: rules{set}, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
+		Rules: func() *ruleset.Set { return set }, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a service: %w", err)

@@ -145,12 +145,12 @@ func newRuleRow(r *ratelimit.Rule) ruleRow {
 	if !r.Unlimited {
 		row.Limit = strconv.FormatUint(uint64(r.Limit.RequestsPerUnit), 10) + " per " + r.Limit.Unit.String()
 	}
-	switch r.Limit.Algorithm {
-	case ratelimit.SlidingWindow:
-		row.Modes = append(row.Modes, "sliding window")
-	case ratelimit.TokenBucket:
-		row.Modes = append(row.Modes, "token bucket, at most "+strconv.FormatUint(uint64(r.Limit.Burst), 10)+" at once")
-	case ratelimit.FixedWindow:
+	if a := r.Limit.Algorithm; a != ratelimit.FixedWindow {
+		mode := strings.ReplaceAll(a.String(), "_", " ")
+		if r.Limit.Burst > 0 {
+			mode += ", at most " + strconv.FormatUint(uint64(r.Limit.Burst), 10) + " at once"
+		}
+		row.Modes = append(row.Modes, mode)
 	}
 	if r.Shadow {
 		row.Modes = append(row.Modes, "shadow mode")
