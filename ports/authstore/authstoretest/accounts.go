@@ -18,19 +18,19 @@ import (
 func runAccounts(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, open, map[string]func(t *testing.T, s Stores){
-		"keeps every field":              accountKeepsEveryField,
-		"gives back what was stored":     accountRoundTrips,
-		"shares no memory":               accountSharesNoMemory,
-		"not found":                      accountNotFound,
-		"an address is taken once":       takesAddressOnce,
-		"a conflict spoils nothing":      conflictSpoilsNothing,
-		"of parallel creations one wins": createsOnce,
-		"update keeps the identity":      keepsIdentity,
-		"a failed change stores nothing": accountFailedChange,
-		"parallel updates lose nothing":  accountLosesNoUpdate,
-		"lists to the end":               listsToTheEnd,
-		"rolls back":                     accountRollsBack,
-		"heeds a cancelled context":      accountHeedsCancel,
+		"a stored account has the value of every field":                          accountKeepsEveryField,
+		"any account is returned as it was stored":                               accountRoundTrips,
+		"a returned account shares no memory with the stored one":                accountSharesNoMemory,
+		"an account that does not exist is not found":                            accountNotFound,
+		"a second account with the same address is refused":                      refusesTakenAddress,
+		"a transaction can go on after a refused address":                        continuesAfterConflict,
+		"one of several parallel accounts with the same address is stored":       createsOneInParallel,
+		"an update does not change the id, the address and the time of creation": keepsIdentity,
+		"an update whose change fails stores nothing":                            accountFailedChange,
+		"parallel updates of an account are all stored":                          accountLosesNoUpdate,
+		"pages list every account once, in order":                                listsToTheEnd,
+		"a failed transaction stores no account":                                 accountRollsBack,
+		"a call with a cancelled context fails":                                  accountHeedsCancel,
 	})
 }
 
@@ -137,7 +137,7 @@ func accountNotFound(t *testing.T, s Stores) {
 	})
 }
 
-func takesAddressOnce(t *testing.T, s Stores) {
+func refusesTakenAddress(t *testing.T, s Stores) {
 	a, b := Account(1), Account(2)
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	b.Email = a.Email
@@ -151,8 +151,8 @@ func takesAddressOnce(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.List(t.Context(), "", 10))(t), []auth.Account{a})
 }
 
-// conflictSpoilsNothing: a transaction may go on after a conflict.
-func conflictSpoilsNothing(t *testing.T, s Stores) {
+// continuesAfterConflict: a transaction may go on after a conflict.
+func continuesAfterConflict(t *testing.T, s Stores) {
 	recordtest.OK(t, s.Accounts.Create(t.Context(), Account(1)))
 	recordtest.OK(t, s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 		if err := s.Accounts.Create(ctx, Account(1)); !fault.Is(err, fault.Conflict) {
@@ -163,7 +163,7 @@ func conflictSpoilsNothing(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), Account(2).ID))(t), Account(2))
 }
 
-func createsOnce(t *testing.T, s Stores) {
+func createsOneInParallel(t *testing.T, s Stores) {
 	errs := recordtest.Parallel(20, func(i int) error {
 		a := Account(i)
 		a.Email = "one@example.com"

@@ -21,20 +21,20 @@ import (
 func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, open, map[string]func(t *testing.T, s Stores){
-		"keeps every field":                 auditKeepsEveryField,
-		"gives back what was appended":      auditRoundTrips,
-		"finds nothing":                     findsNothing,
-		"finds what matches":                findsWhatMatches,
-		"edges are not in the window":       excludesEdges,
-		"pages to the end":                  pagesToTheEnd,
-		"refuses a page out of bounds":      refusesPage,
-		"parallel writers lose none":        losesNone,
-		"appends all or nothing":            allOrNothing,
-		"deletes the oldest":                deletesOldest,
-		"rolls back":                        auditRollsBack,
-		"totals hold as hours are counted":  totalsHold,
-		"parallel counts add no hour twice": countsOnce,
-		"heeds a cancelled context":         auditHeedsCancel,
+		"a stored event has the value of every field":                      auditKeepsEveryField,
+		"any event is returned as it was appended":                         auditRoundTrips,
+		"a search without matching events returns none and the total 0":    findsNothing,
+		"a search returns the events of the person, the type and the time": findsWhatMatches,
+		"events at the bounds of the time are not in the result":           excludesEdges,
+		"pages list every event once, newest first":                        pagesToTheEnd,
+		"a page with a wrong limit or offset is refused":                   refusesPage,
+		"events of parallel writers are all stored":                        storesParallelEvents,
+		"an append with a broken event stores none of its events":          allOrNothing,
+		"deletion removes the events before a time":                        deletesOldest,
+		"a failed transaction stores no event":                             auditRollsBack,
+		"totals stay correct while hours are counted":                      totalsHold,
+		"parallel counts add each hour once":                               countsOnce,
+		"a call with a cancelled context fails":                            auditHeedsCancel,
 	})
 }
 
@@ -277,7 +277,7 @@ func refusesPage(t *testing.T, s Stores) {
 	}
 }
 
-func losesNone(t *testing.T, s Stores) {
+func storesParallelEvents(t *testing.T, s Stores) {
 	const calls, each = 20, 3
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
 		return s.AuditLog.Append(t.Context(), events(each*i, each*i+1, each*i+2)...)

@@ -22,16 +22,16 @@ func runChallenges(t *testing.T, open func(t *testing.T) Stores) {
 		recordtest.OK(t, s.Sessions.Create(t.Context(), Living(0, 1)))
 		return s
 	}, map[string]func(t *testing.T, s Stores){
-		"keeps every field":              challengeKeepsEveryField,
-		"gives back what was stored":     challengeRoundTrips,
-		"shares no memory":               challengeSharesNoMemory,
-		"not found":                      challengeNotFound,
-		"a failed change stores nothing": challengeFailedChange,
-		"parallel tries are all counted": countsEveryTry,
-		"of parallel passes one wins":    passesOnce,
-		"deletes what has ended":         challengeDeletesExpired,
-		"rolls back":                     challengeRollsBack,
-		"heeds a cancelled context":      challengeHeedsCancel,
+		"a stored challenge has the value of every field":           challengeKeepsEveryField,
+		"any challenge is returned as it was stored":                challengeRoundTrips,
+		"a returned challenge shares no memory with the stored one": challengeSharesNoMemory,
+		"a challenge that does not exist is not found":              challengeNotFound,
+		"an update whose change fails stores nothing":               challengeFailedChange,
+		"parallel attempts are all counted":                         countsEveryTry,
+		"one of several parallel correct codes passes":              passesOnce,
+		"deletion removes challenges that have expired":             challengeDeletesExpired,
+		"a failed transaction stores no challenge":                  challengeRollsBack,
+		"a call with a cancelled context fails":                     challengeHeedsCancel,
 	})
 }
 

@@ -19,16 +19,16 @@ func runCookies(t *testing.T, open func(t *testing.T) Stores) {
 		create(t, s, Living(0, 1), Living(0, 2))
 		return s
 	}, map[string]func(t *testing.T, s Stores){
-		"keeps every field":              cookieKeepsEveryField,
-		"not found":                      cookieNotFound,
-		"one cookie for each session":    cookieIsOnlyOne,
-		"replaces":                       cookieReplaces,
-		"of parallel replacements one":   cookieReplacedOnce,
-		"rolls back":                     cookieRollsBack,
-		"is deleted with its session":    cookieEndsWithSession,
-		"heeds a cancelled context":      cookieHeedsCancel,
-		"replaces only of its session":   cookieOfAnotherSession,
-		"a session must be there to add": cookieWithoutSession,
+		"a stored cookie has the value of every field":         cookieKeepsEveryField,
+		"a cookie that does not exist is not found":            cookieNotFound,
+		"a session has at most one cookie":                     cookieIsOnlyOne,
+		"a replaced cookie is not found, and the new one is":   cookieReplaces,
+		"one of several parallel replacements succeeds":        cookieReplacedOnce,
+		"a failed transaction stores no cookie":                cookieRollsBack,
+		"the cookie of an ended session is deleted":            cookieEndsWithSession,
+		"a call with a cancelled context fails":                cookieHeedsCancel,
+		"a cookie cannot replace that of another session":      cookieOfAnotherSession,
+		"a cookie of a session that does not exist is refused": cookieWithoutSession,
 	})
 }
 

@@ -19,25 +19,25 @@ import (
 func runDevices(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
-		"keeps every field":              deviceKeepsEveryField,
-		"gives back what was stored":     deviceRoundTrips,
-		"not found":                      deviceNotFound,
-		"ensures once":                   ensuresOnce,
-		"of parallel calls one makes it": ensuresOnceInParallel,
-		"a revoked device gives way":     revokedGivesWay,
-		"never two of one identity":      neverTwo,
-		"a failed change stores nothing": deviceFailedChange,
-		"parallel updates lose nothing":  deviceLosesNoUpdate,
-		"lists the last seen first":      lists,
-		"deletes unused devices":         deletesUnused,
-		"rolls back":                     deviceRollsBack,
-		"heeds a cancelled context":      deviceHeedsCancel,
+		"a stored device has the value of every field":                      deviceKeepsEveryField,
+		"any device is returned as it was stored":                           deviceRoundTrips,
+		"a device that does not exist is not found":                         deviceNotFound,
+		"a device is created only if the person has none with its identity": ensuresOnce,
+		"parallel sign-ins from a new device create it once":                ensuresOnceInParallel,
+		"a new device can have the identity of a revoked one":               revokedGivesWay,
+		"a person never has two active devices with one identity":           refusesSecondOfIdentity,
+		"an update whose change fails stores nothing":                       deviceFailedChange,
+		"parallel updates of a device are all stored":                       deviceLosesNoUpdate,
+		"devices are listed by the time they were last seen, newest first":  listsLastSeenFirst,
+		"deletion removes devices that were not used since a time":          deletesUnused,
+		"a failed transaction stores no device":                             deviceRollsBack,
+		"a call with a cancelled context fails":                             deviceHeedsCancel,
 
-		"tokens are found":            tokensAreFound,
-		"keeps the newest tokens":     keepsNewestTokens,
-		"keeps them also in parallel": keepsNewestInParallel,
-		"removes tokens":              removesTokens,
-		"tokens roll back":            deviceTokensRollBack,
+		"a device is found by each of its tokens":                  tokensAreFound,
+		"only the newest tokens of a device are kept":              keepsNewestTokens,
+		"only the newest tokens are kept after parallel additions": keepsNewestInParallel,
+		"removed tokens of a device are not found":                 removesTokens,
+		"a failed transaction stores no token of a device":         deviceTokensRollBack,
 	})
 }
 
@@ -185,8 +185,8 @@ func revokedGivesWay(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Devices.Find(t.Context(), d.UserID, d.Identity))(t), next)
 }
 
-// neverTwo: the database itself keeps the second one out.
-func neverTwo(t *testing.T, s Stores) {
+// refusesSecondOfIdentity: the database itself keeps the second one out.
+func refusesSecondOfIdentity(t *testing.T, s Stores) {
 	d, other := current(0, 1), current(0, 2)
 	ensure(t, s, d, other)
 	err := s.Devices.Update(t.Context(), other.ID, func(p *auth.Device) error { p.Identity = d.Identity; return nil })
@@ -222,7 +222,7 @@ func deviceLosesNoUpdate(t *testing.T, s Stores) {
 	}
 }
 
-func lists(t *testing.T, s Stores) {
+func listsLastSeenFirst(t *testing.T, s Stores) {
 	ensure(t, s, current(0, 2), current(0, 3), current(0, 1), current(1, 4))
 	recordtest.OK(t, s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
 	user := current(0, 1).UserID

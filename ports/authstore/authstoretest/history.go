@@ -30,21 +30,21 @@ func runHistory(t *testing.T, open func(t *testing.T) Stores) {
 		create(t, s, Living(0, 1), Living(0, 2), Living(1, 3))
 		return s
 	}, map[string]func(t *testing.T, s Stores){
-		"keeps every field":                   historyKeepsEveryField,
-		"a value that was never added":        historyNotFound,
-		"adds as history.Count.Plus":          historyAddsLikeCounts,
-		"people are separate":                 historyOfPeople,
-		"parallel additions are all counted":  historyParallel,
-		"parallel gathering counts once":      historyGathersOnce,
-		"rolls back":                          historyRollsBack,
-		"an unknown person":                   historyOfUnknownPerson,
-		"merges whole counts":                 historyMerges,
-		"confirms once":                       historyConfirmsOnce,
-		"confirms at the time of the session": historyConfirmsInThePast,
-		"deferred additions do not count":     historyDefers,
-		"deferred additions end":              historyDeferralsEnd,
-		"deletes what expired":                historyExpires,
-		"heeds a cancelled context":           historyHeedsCancel,
+		"a stored count has the value of every field":                        historyKeepsEveryField,
+		"a value that was never added has no count":                          historyNotFound,
+		"an addition gives the result of history.Count.Plus":                 historyAddsLikeCounts,
+		"counts of two people are separate":                                  historyOfPeople,
+		"parallel additions are all counted":                                 historyParallel,
+		"parallel gathering counts each addition once":                       historyGathersOnce,
+		"a failed transaction adds nothing":                                  historyRollsBack,
+		"an addition for an unknown person or session is refused":            historyOfUnknownPerson,
+		"whole counts can be merged into stored ones":                        historyMerges,
+		"a sign-in is confirmed once":                                        historyConfirmsOnce,
+		"a confirmation counts at the time of the session":                   historyConfirmsInThePast,
+		"a deferred addition is not counted before its confirmation":         historyDefers,
+		"a deferred addition ends with the tokens or the end of its session": historyDeferralsEnd,
+		"deletion removes counts that have expired":                          historyExpires,
+		"a call with a cancelled context fails":                              historyHeedsCancel,
 	})
 }
 

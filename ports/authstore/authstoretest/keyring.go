@@ -20,16 +20,16 @@ import (
 func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, ring authstore.KeyRing){
-		"gives back what was announced":   keyRoundTrips,
-		"renews when a key was seen":      renews,
-		"one id is one key":               refusesOtherKey,
-		"parallel announcements":          announcesInParallel,
-		"selects by time":                 selects,
-		"forgets what is withdrawn":       withdraws,
-		"the first root secret stays":     keepsRootSecret,
-		"parallel callers get one secret": agreesOnRootSecret,
-		"shares no memory":                keySharesNoMemory,
-		"heeds a cancelled context":       keyHeedsCancel,
+		"any key is returned as it was announced":              keyRoundTrips,
+		"an announcement renews the time a key was last seen":  renewsSeenTime,
+		"another key with the same id is refused":              refusesOtherKey,
+		"parallel announcements of one key store it once":      announcesInParallel,
+		"a query returns the keys that were seen since a time": selectsBySeenTime,
+		"a withdrawn key is not returned":                      withdrawsKeys,
+		"a second root secret does not replace the first one":  keepsRootSecret,
+		"parallel callers get the same root secret":            agreesOnRootSecret,
+		"a returned key shares no memory with the stored one":  keySharesNoMemory,
+		"a call with a cancelled context fails":                keyHeedsCancel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t).Keys) })
 	}
@@ -68,7 +68,7 @@ func keyRoundTrips(t *testing.T, ring authstore.KeyRing) {
 	})
 }
 
-func renews(t *testing.T, ring authstore.KeyRing) {
+func renewsSeenTime(t *testing.T, ring authstore.KeyRing) {
 	k, early := sampleKey(5), sampleKey(5)
 	early.SeenAt = sampleKey(1).SeenAt
 	recordtest.OK(t, ring.Announce(t.Context(), early))
@@ -101,7 +101,7 @@ func announcesInParallel(t *testing.T, ring authstore.KeyRing) {
 	wantKeys(t, ring, sampleKey(0).SeenAt, even, odd)
 }
 
-func selects(t *testing.T, ring authstore.KeyRing) {
+func selectsBySeenTime(t *testing.T, ring authstore.KeyRing) {
 	for _, n := range []byte{3, 1, 2} {
 		recordtest.OK(t, ring.Announce(t.Context(), sampleKey(n)))
 	}
@@ -110,7 +110,7 @@ func selects(t *testing.T, ring authstore.KeyRing) {
 	wantKeys(t, ring, sampleKey(3).SeenAt.Add(time.Microsecond))
 }
 
-func withdraws(t *testing.T, ring authstore.KeyRing) {
+func withdrawsKeys(t *testing.T, ring authstore.KeyRing) {
 	for n := range byte(4) {
 		recordtest.OK(t, ring.Announce(t.Context(), sampleKey(n)))
 	}

@@ -19,15 +19,15 @@ import (
 func runLockouts(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, open, map[string]func(t *testing.T, s Stores){
-		"keeps every field":              lockoutKeepsEveryField,
-		"gives back what was stored":     lockoutRoundTrips,
-		"begins with the zero value":     beginsAtZero,
-		"a failed change stores nothing": lockoutFailedChange,
-		"parallel updates lose nothing":  lockoutLosesNoUpdate,
-		"parallel updates keep a bound":  keepsBound,
-		"deletes what is over":           deletesBefore,
-		"rolls back":                     lockoutRollsBack,
-		"heeds a cancelled context":      lockoutHeedsCancel,
+		"a stored lockout has the value of every field":                lockoutKeepsEveryField,
+		"any lockout is returned as it was stored":                     lockoutRoundTrips,
+		"the first change of a subject gets the zero value":            beginsAtZero,
+		"an update whose change fails stores nothing":                  lockoutFailedChange,
+		"parallel updates of a lockout are all stored":                 lockoutLosesNoUpdate,
+		"parallel updates never exceed a bound that the change checks": keepsBound,
+		"deletion removes lockouts that ended before a time":           deletesBefore,
+		"a failed transaction stores no lockout":                       lockoutRollsBack,
+		"a call with a cancelled context fails":                        lockoutHeedsCancel,
 	})
 }
 

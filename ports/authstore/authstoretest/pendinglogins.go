@@ -17,15 +17,15 @@ import (
 func runPendingLogins(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
-		"keeps every field":          pendingLoginKeepsEveryField,
-		"gives back what was stored": pendingLoginRoundTrips,
-		"one of a device":            keepsOneOfADevice,
-		"removes what is over":       removesWhatIsOver,
-		"is taken once":              takenOnce,
-		"removes all of a person":    removesAll,
-		"deletes what has ended":     pendingLoginDeletesExpired,
-		"rolls back":                 pendingLoginRollsBack,
-		"heeds a cancelled context":  pendingLoginHeedsCancel,
+		"a stored login has the value of every field":      pendingLoginKeepsEveryField,
+		"any login is returned as it was stored":           pendingLoginRoundTrips,
+		"a new login of a device replaces the pending one": keepsOneOfADevice,
+		"a new login removes the person's expired ones":    removesWhatIsOver,
+		"a pending login can be taken once":                takenOnce,
+		"all pending logins of a person can be removed":    removesAll,
+		"deletion removes logins that have expired":        pendingLoginDeletesExpired,
+		"a failed transaction stores no login":             pendingLoginRollsBack,
+		"a call with a cancelled context fails":            pendingLoginHeedsCancel,
 	})
 }
 

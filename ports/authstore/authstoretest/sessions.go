@@ -23,30 +23,30 @@ func runSessions(t *testing.T, open func(t *testing.T) Stores) {
 		createParents(t, s)
 		return s
 	}, map[string]func(t *testing.T, s Stores){
-		"keeps every field":              sessionKeepsEveryField,
-		"gives back what was stored":     sessionRoundTrips,
-		"not found":                      sessionNotFound,
-		"a failed change stores nothing": sessionFailedChange,
-		"parallel updates lose nothing":  sessionLosesNoUpdate,
-		"parallel sign-ins":              signsInParallel,
-		"ends what the filter names":     ends,
-		"ends what lives":                endsWhatLives,
-		"of parallel ends one counts":    endsOnce,
-		"lowers what the filter names":   lowers,
-		"lists the active":               listsActive,
-		"counts what is newer":           counts,
-		"remembers what was trusted":     remembers,
-		"rolls back":                     sessionRollsBack,
-		"deletes what expired":           deletesExpiredSessions,
-		"keeps the devices of sessions":  keepsDevices,
-		"heeds a cancelled context":      sessionHeedsCancel,
+		"a stored session has the value of every field":                              sessionKeepsEveryField,
+		"any session is returned as it was stored":                                   sessionRoundTrips,
+		"a session that does not exist is not found":                                 sessionNotFound,
+		"an update whose change fails stores nothing":                                sessionFailedChange,
+		"parallel updates of a session are all stored":                               sessionLosesNoUpdate,
+		"parallel sign-ins of one person are all stored":                             signsInParallel,
+		"an end stops exactly the sessions that its filter selects":                  endsSelected,
+		"a session that has ended or expired keeps its end":                          keepsFormerEnd,
+		"one of several parallel ends reports the session":                           endsOnce,
+		"a lower trust level is set on exactly the sessions that the filter selects": lowersSelected,
+		"a list has the active sessions, newest first":                               listsActive,
+		"a count includes the person's sessions that began after a time":             countsNewerSessions,
+		"the newest sessions with full trust are listed, also after their end":       listsTrustedSessions,
+		"a failed transaction stores no session":                                     sessionRollsBack,
+		"deletion removes sessions that ended before a time":                         deletesExpiredSessions,
+		"a device that a session refers to is not deleted":                           keepsDevices,
+		"a call with a cancelled context fails":                                      sessionHeedsCancel,
 
-		"tokens keep every field":          tokensKeepEveryField,
-		"tokens give back what was stored": tokensRoundTrip,
-		"tokens are spent once":            spendsOnce,
-		"of parallel spends one wins":      spendsOnceInParallel,
-		"deletes what is of no use":        sessionDeletesExpired,
-		"tokens roll back":                 sessionTokensRollBack,
+		"a stored refresh token has the value of every field":               tokensKeepEveryField,
+		"any refresh token is returned as it was stored":                    tokensRoundTrip,
+		"a refresh token can be spent once":                                 spendsOnce,
+		"one of several parallel uses of a refresh token succeeds":          spendsOnceInParallel,
+		"deletion removes refresh tokens of sessions that ended or expired": sessionDeletesExpired,
+		"a failed transaction spends no refresh token":                      sessionTokensRollBack,
 	})
 }
 
@@ -200,7 +200,7 @@ func signsInParallel(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Accounts.Get(t.Context(), was.ID))(t), was)
 }
 
-func ends(t *testing.T, s Stores) {
+func endsSelected(t *testing.T, s Stores) {
 	second := Living(0, 2)
 	second.DeviceID = Device(0, 1).ID
 	third, others := Living(0, 3), Living(1, 4)
@@ -233,8 +233,8 @@ func ends(t *testing.T, s Stores) {
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), others.ID))(t), others)
 }
 
-// lowers: the living sessions of the filter that are above the level, and no others.
-func lowers(t *testing.T, s Stores) {
+// lowersSelected: the living sessions of the filter that are above the level, and no others.
+func lowersSelected(t *testing.T, s Stores) {
 	at := Living(0, 1).CreatedAt.Add(time.Minute)
 	elsewhere := Living(0, 10)
 	elsewhere.DeviceID, elsewhere.TrustLevel = Device(0, 1).ID, auth.FullTrust
@@ -270,8 +270,8 @@ func lowers(t *testing.T, s Stores) {
 	lower(authstore.SessionFilter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID, elsewhere.ID)
 }
 
-// endsWhatLives: what ended or expired before keeps its end.
-func endsWhatLives(t *testing.T, s Stores) {
+// keepsFormerEnd: what ended or expired before keeps its end.
+func keepsFormerEnd(t *testing.T, s Stores) {
 	ended, expired := Session(0, 1), Living(0, 2)
 	create(t, s, ended, expired)
 	which := authstore.SessionFilter{UserID: ended.UserID}
@@ -343,7 +343,7 @@ func active(t *testing.T, s Stores, user auth.UserID, at time.Time, limit int) [
 	return sessions
 }
 
-func counts(t *testing.T, s Stores) {
+func countsNewerSessions(t *testing.T, s Stores) {
 	create(t, s, Living(0, 1), Session(0, 2), Living(0, 3), Living(1, 4))
 	for want, since := range []time.Time{
 		Living(0, 3).CreatedAt, Living(0, 3).CreatedAt.Add(-time.Microsecond), Living(0, 1).CreatedAt, recordtest.Epoch(),
@@ -354,7 +354,7 @@ func counts(t *testing.T, s Stores) {
 	}
 }
 
-func remembers(t *testing.T, s Stores) {
+func listsTrustedSessions(t *testing.T, s Stores) {
 	full, unverified, risky := Living(0, 1), Living(0, 2), Living(0, 4)
 	full.TrustLevel, unverified.TrustLevel, risky.TrustLevel = auth.FullTrust, auth.Unverified, auth.HighRisk
 	create(t, s, full, unverified, Session(0, 3), risky, Living(1, 5))

@@ -40,12 +40,12 @@ type Delivery struct {
 // own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("delivers a code", func(t *testing.T) { deliversCode(t, open(t)) })
-	t.Run("delivers a notice", func(t *testing.T) { deliversNotice(t, open(t)) })
-	t.Run("refuses an invalid message", func(t *testing.T) { refusesInvalid(t, open(t)) })
-	t.Run("refuses a channel it does not serve", func(t *testing.T) { refusesChannel(t, open(t)) })
-	t.Run("obeys a cancelled context", func(t *testing.T) { obeysCancel(t, open(t)) })
-	t.Run("delivers in parallel", func(t *testing.T) { deliversInParallel(t, open(t)) })
+	t.Run("a one-time code is delivered to its recipient", func(t *testing.T) { deliversCode(t, open(t)) })
+	t.Run("a notice is delivered to its recipient", func(t *testing.T) { deliversNotice(t, open(t)) })
+	t.Run("an invalid message is refused", func(t *testing.T) { refusesInvalid(t, open(t)) })
+	t.Run("a message for another channel is refused", func(t *testing.T) { refusesChannel(t, open(t)) })
+	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })
+	t.Run("messages are delivered in parallel", func(t *testing.T) { deliversInParallel(t, open(t)) })
 }
 
 // Code returns a valid message with a one-time code.

@@ -36,15 +36,15 @@ type Subject struct {
 // published anything, and none exists.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("returns the texts as published", func(t *testing.T) { returnsTexts(t, open(t)) })
-	t.Run("reads exactly the domain", func(t *testing.T) { readsExactlyTheDomain(t, open(t)) })
-	t.Run("sees a change at once", func(t *testing.T) { seesChange(t, open(t)) })
-	t.Run("finds no text of an unknown domain", func(t *testing.T) { findsNothing(t, open(t)) })
-	t.Run("reports a failure of the server", func(t *testing.T) { reportsFailure(t, open(t)) })
-	t.Run("makes one question for many callers", func(t *testing.T) { sharesQuestion(t, open(t)) })
-	t.Run("gives callers texts of their own", func(t *testing.T) { givesOwnTexts(t, open(t)) })
-	t.Run("obeys a cancelled context", func(t *testing.T) { obeysCancel(t, open(t)) })
-	t.Run("answers others after one has left", func(t *testing.T) { answersOthers(t, open(t)) })
+	t.Run("the texts of a domain are returned as they are published", func(t *testing.T) { returnsTexts(t, open(t)) })
+	t.Run("texts of other domains are not returned", func(t *testing.T) { readsExactlyTheDomain(t, open(t)) })
+	t.Run("a change of the texts is visible at once", func(t *testing.T) { seesChange(t, open(t)) })
+	t.Run("an unknown domain has no text", func(t *testing.T) { findsNothing(t, open(t)) })
+	t.Run("a failure of the server is reported as unavailable", func(t *testing.T) { reportsFailure(t, open(t)) })
+	t.Run("parallel calls for one domain send one query", func(t *testing.T) { sharesQuestion(t, open(t)) })
+	t.Run("a caller that changes its texts does not change those of others", func(t *testing.T) { givesOwnTexts(t, open(t)) })
+	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })
+	t.Run("other callers get the texts after one caller has given up", func(t *testing.T) { answersOthers(t, open(t)) })
 }
 
 // records are three texts, of which the second is a broken record, and one that is no record.

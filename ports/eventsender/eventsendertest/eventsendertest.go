@@ -33,11 +33,11 @@ type Subject struct {
 // its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("posts the body with its signature", func(t *testing.T) { posts(t, open(t)) })
-	t.Run("returns every status and follows no redirect", func(t *testing.T) { returnsStatus(t, open(t)) })
-	t.Run("reports a receiver that is away", func(t *testing.T) { reportsAbsence(t, open(t)) })
-	t.Run("ends with the context", func(t *testing.T) { endsWithContext(t, open(t)) })
-	t.Run("refuses private addresses", func(t *testing.T) { refusesPrivate(t, open(t)) })
+	t.Run("a request has the body and its signature", func(t *testing.T) { posts(t, open(t)) })
+	t.Run("every status is returned and no redirect is followed", func(t *testing.T) { returnsStatus(t, open(t)) })
+	t.Run("a receiver that cannot be reached is reported as unavailable", func(t *testing.T) { reportsAbsence(t, open(t)) })
+	t.Run("a call ends when its context is cancelled", func(t *testing.T) { endsWithContext(t, open(t)) })
+	t.Run("a receiver with a private address is refused", func(t *testing.T) { refusesPrivate(t, open(t)) })
 }
 
 func request(u event.URL) eventsender.Request {

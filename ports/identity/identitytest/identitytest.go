@@ -43,20 +43,20 @@ const subject = "repo:example/server:ref:refs/heads/main"
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"returns the content of a token":     returnsContent,
-		"converts claims to text":            convertsClaims,
-		"accepts one of several audiences":   acceptsAudiences,
-		"identifies a token":                 identifiesToken,
-		"refuses a token that is not valid":  refusesInvalidClaims,
-		"accepts a token until it expires":   acceptsUntilExpiry,
-		"refuses a malformed token":          refusesMalformed,
-		"refuses an altered token":           refusesAltered,
-		"keeps the methods apart":            keepsMethodsApart,
-		"reports an issuer that fails":       reportsFailure,
-		"reports a method that is off":       reportsUnconfigured,
-		"ends with its context":              endsWithContext,
-		"survives the context of one caller": survivesOneCaller,
-		"verifies in parallel":               verifiesInParallel,
+		"a valid token returns its issuer, subject and claims":      returnsContent,
+		"claims of any type are returned as text":                   convertsClaims,
+		"a token with several audiences is accepted if one is ours": acceptsAudiences,
+		"a token without an ID gets one from its content":           identifiesToken,
+		"a token whose claims are not valid is refused":             refusesInvalidClaims,
+		"a token is accepted until it expires":                      acceptsUntilExpiry,
+		"a malformed token is refused":                              refusesMalformed,
+		"an altered token is refused":                               refusesAltered,
+		"a token of one method is refused by another":               keepsMethodsApart,
+		"an issuer that fails is reported as unavailable":           reportsFailure,
+		"a method that is off is reported as not found":             reportsUnconfigured,
+		"a call ends when its context is cancelled":                 endsWithContext,
+		"other callers get a result after one caller has given up":  survivesOneCaller,
+		"tokens are verified in parallel":                           verifiesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

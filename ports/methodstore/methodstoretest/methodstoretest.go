@@ -27,21 +27,21 @@ const documented = 35
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s methodstore.Store){
-		"holds the methods of the document": filled,
-		"adding":                            adding,
-		"removing":                          removing,
-		"putting":                           putting,
-		"replacing all":                     replacing,
-		"a refused put changes nothing":     refused,
-		"parallel writers of one":           parallel,
-		"the end of a context is told":      endedContext,
+		"the store begins with the methods of the document":                 beginsWithDocument,
+		"an added method is listed, and another one with its id is refused": addsMethods,
+		"a removed method is not listed, and cannot be removed again":       removesMethods,
+		"methods that are put replace those with their ids":                 putsMethods,
+		"a replacement removes all other methods":                           replacesAll,
+		"a refused put changes nothing":                                     refusesConflicts,
+		"one of several parallel additions of a method is stored":           addsMethodInParallel,
+		"a call with a cancelled context fails":                             refusesEndedContext,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t).Methods) })
 	}
 }
 
-func filled(t *testing.T, s methodstore.Store) {
+func beginsWithDocument(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	got := list(t, s)
 	if len(got) != documented {
@@ -62,7 +62,7 @@ func filled(t *testing.T, s methodstore.Store) {
 	find(t, s, catalogue.ListingID)
 }
 
-func adding(t *testing.T, s methodstore.Store) {
+func addsMethods(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	m := method(1, "/first.{format}")
 	if err := s.Add(t.Context(), m); err != nil {
@@ -81,7 +81,7 @@ func adding(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func removing(t *testing.T, s methodstore.Store) {
+func removesMethods(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	if err := s.Remove(t.Context(), catalogue.ListingID); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func removing(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func putting(t *testing.T, s methodstore.Store) {
+func putsMethods(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	replaced := method(catalogue.ListingID, "/elsewhere")
 	put(t, s, []catalogue.Method{method(1, "/one"), replaced}, false)
@@ -114,7 +114,7 @@ func putting(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func replacing(t *testing.T, s methodstore.Store) {
+func replacesAll(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	want := []catalogue.Method{method(5, "/five"), method(7, "/seven/{a}.{format}", "a", "format")}
 	put(t, s, []catalogue.Method{want[1], want[0]}, true)
@@ -123,7 +123,7 @@ func replacing(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func refused(t *testing.T, s methodstore.Store) {
+func refusesConflicts(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	before := list(t, s)
 	listing := find(t, s, catalogue.ListingID)
@@ -145,7 +145,7 @@ func refused(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func parallel(t *testing.T, s methodstore.Store) {
+func addsMethodInParallel(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	var all sync.WaitGroup
 	var added atomic.Int32
@@ -165,7 +165,7 @@ func parallel(t *testing.T, s methodstore.Store) {
 	}
 }
 
-func endedContext(t *testing.T, s methodstore.Store) {
+func refusesEndedContext(t *testing.T, s methodstore.Store) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

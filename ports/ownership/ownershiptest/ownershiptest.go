@@ -37,13 +37,13 @@ type Subject struct {
 // Run runs the suite. open returns a fresh checker and registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("accepts an owned package", func(t *testing.T) { acceptsOwned(t, open(t)) })
-	t.Run("refuses unconfirmed claims", func(t *testing.T) { refusesUnconfirmed(t, open(t)) })
-	t.Run("reports a transient failure", func(t *testing.T) { reportsTransient(t, open(t)) })
-	t.Run("refuses an incomplete claim", func(t *testing.T) { refusesIncomplete(t, open(t)) })
-	t.Run("lists its types", func(t *testing.T) { listsTypes(t, open(t)) })
-	t.Run("obeys a cancelled context", func(t *testing.T) { obeysCancel(t, open(t)) })
-	t.Run("checks in parallel", func(t *testing.T) { checksInParallel(t, open(t)) })
+	t.Run("a package that names the server is accepted", func(t *testing.T) { acceptsOwned(t, open(t)) })
+	t.Run("a package that does not name the server is refused", func(t *testing.T) { refusesUnconfirmed(t, open(t)) })
+	t.Run("a package registry that fails is reported as unavailable", func(t *testing.T) { reportsTransient(t, open(t)) })
+	t.Run("an incomplete claim is refused", func(t *testing.T) { refusesIncomplete(t, open(t)) })
+	t.Run("the types of packages that are checked are listed", func(t *testing.T) { listsTypes(t, open(t)) })
+	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })
+	t.Run("packages are checked in parallel", func(t *testing.T) { checksInParallel(t, open(t)) })
 }
 
 func acceptsOwned(t *testing.T, s Subject) {

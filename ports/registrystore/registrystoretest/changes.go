@@ -30,14 +30,14 @@ type ChangesStores struct {
 func RunChanges(t *testing.T, open func(t *testing.T) ChangesStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, o openedChanges){
-		"revisions differ after changes":     revisionsDiffer,
-		"own changes change the hint":        hintsOfOwnChanges,
-		"changes of others are seen in time": changesOfOthers,
-		"names of removals":                  namesOfRemovals,
-		"many removals":                      manyRemovals,
-		"equal revisions have equal records": equalRevisions,
-		"many read the revision at once":     parallelRevisions,
-		"changes of views":                   changesOfViews,
+		"each change gives a new revision":                                          revisionsDiffer,
+		"a change of this process changes its hint":                                 hintsOfOwnChanges,
+		"a change of another process ends the use of a revision":                    changesOfOthers,
+		"removed names are reported since a position":                               namesOfRemovals,
+		"a process reports that it has forgotten removals after many of them":       manyRemovals,
+		"two reads with equal revisions see the same records":                       equalRevisions,
+		"a change is in the revisions that are read after it, also by many callers": parallelRevisions,
+		"each change of a view or of a token gives a new revision":                  changesOfViews,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) {

@@ -22,13 +22,13 @@ type GrantStores struct {
 func RunGrants(t *testing.T, open func(t *testing.T) GrantStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s registrystore.Grants){
-		"an empty store":               hasNoGrants,
-		"adding twice is adding once":  addsGrantTwice,
-		"removing":                     removesGrants,
-		"ordered bytewise":             listsGrantsInOrder,
-		"pages to the end":             readsGrantPages,
-		"parallel writers of one":      addsGrantsInParallel,
-		"the end of a context is told": grantsHeedCancel,
+		"an empty store has no grants":                                 hasNoGrants,
+		"a grant that is added twice is stored once":                   addsGrantTwice,
+		"a removed grant is not returned, and cannot be removed again": removesGrants,
+		"grants are listed in the order of their bytes":                listsGrantsInOrder,
+		"pages list every grant once":                                  readsGrantPages,
+		"one of several parallel additions of a grant is stored":       addsGrantsInParallel,
+		"a call with a cancelled context fails":                        grantsHeedCancel,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t).Grants) })

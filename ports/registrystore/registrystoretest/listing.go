@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// shelf stores servers whose order by bytes is not that of any locale, and
+// saveUnsortedServers stores servers whose order by bytes is not that of any locale, and
 // returns their keys in order.
-func (o opened) shelf(t *testing.T) []string {
+func (o opened) saveUnsortedServers(t *testing.T) []string {
 	t.Helper()
 	ordered := []struct{ name, version string }{
 		{"com-example/a", "1.0.0"},
@@ -47,15 +47,15 @@ func (o opened) shelf(t *testing.T) []string {
 	return all
 }
 
-func bytewise(t *testing.T, o opened) {
+func listsInByteOrder(t *testing.T, o opened) {
 	t.Helper()
-	want := o.shelf(t)
+	want := o.saveUnsortedServers(t)
 	o.lists(t, registrystore.Query{}, want...)
 }
 
-func pageBegins(t *testing.T, o opened) {
+func beginsAfterCursor(t *testing.T, o opened) {
 	t.Helper()
-	o.shelf(t)
+	o.saveUnsortedServers(t)
 	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2.0.0", Limit: 2}, "com.example/a@A", "com.example/a@a")
 	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2", Limit: 1}, "com.example/a@2.0.0")
 	o.lists(t, registrystore.Query{AfterName: "com.example/a", Limit: 1}, "com.example/a@1.0.0")
@@ -65,24 +65,24 @@ func pageBegins(t *testing.T, o opened) {
 
 func readsPages(t *testing.T, o opened) {
 	t.Helper()
-	o.shelf(t)
+	o.saveUnsortedServers(t)
 	for _, q := range []registrystore.Query{{}, {LatestOnly: true}, {Search: "EXAMPLE/a"}, {UpdatedSince: hour(3)}, {Version: version(t, "1.0.0")}} {
 		want := keys(o.list(t, q))
 		for size := 1; size <= len(want)+1; size++ {
-			if got := o.walk(t, q, size); !slices.Equal(got, want) {
+			if got := o.readPages(t, q, size); !slices.Equal(got, want) {
 				t.Errorf("pages of %d of %+v give\n%q, want\n%q", size, q, got, want)
 			}
 		}
 		for _, q.Bytes = range []int{1, 50, 100, 1000} {
-			if got := o.walk(t, q, 3); !slices.Equal(got, want) {
+			if got := o.readPages(t, q, 3); !slices.Equal(got, want) {
 				t.Errorf("pages of %d bytes of %+v give\n%q, want\n%q", q.Bytes, q, got, want)
 			}
 		}
 	}
 }
 
-// walk reads all pages of a size. Each but the last one ends for a reason.
-func (o opened) walk(t *testing.T, q registrystore.Query, size int) []string {
+// readPages reads all pages of a size. Each but the last one ends for a reason.
+func (o opened) readPages(t *testing.T, q registrystore.Query, size int) []string {
 	t.Helper()
 	var all []string
 	for q.Limit = size; ; {
@@ -104,9 +104,9 @@ func (o opened) walk(t *testing.T, q registrystore.Query, size int) []string {
 	}
 }
 
-// versionPages reads the versions of a server, whose documents have 30 bytes
+// readsVersionPages reads the versions of a server, whose documents have 30 bytes
 // and 15 characters, in pages of each kind.
-func versionPages(t *testing.T, o opened) {
+func readsVersionPages(t *testing.T, o opened) {
 	t.Helper()
 	const n = 7
 	for i := range n {
@@ -131,14 +131,14 @@ func versionPages(t *testing.T, o opened) {
 		{Before: hour(0), Bytes: 1000}: {""},
 	} {
 		q.Name = name(t, "com.example/a")
-		if got := o.walkVersions(t, q); !slices.Equal(got, want) {
+		if got := o.readVersionPages(t, q); !slices.Equal(got, want) {
 			t.Errorf("%+v gives the pages %q, want %q", q, got, want)
 		}
 	}
 }
 
-// walkVersions returns the versions of each page.
-func (o opened) walkVersions(t *testing.T, q registrystore.VersionsQuery) []string {
+// readVersionPages returns the versions of each page.
+func (o opened) readVersionPages(t *testing.T, q registrystore.VersionsQuery) []string {
 	t.Helper()
 	var pages []string
 	for {
@@ -155,8 +155,8 @@ func (o opened) walkVersions(t *testing.T, q registrystore.VersionsQuery) []stri
 	}
 }
 
-// manyVersions checks that pages contain all of many versions, whatever limits a page.
-func manyVersions(t *testing.T, o opened) {
+// readsManyVersions checks that pages contain all of many versions, whatever limits a page.
+func readsManyVersions(t *testing.T, o opened) {
 	t.Helper()
 	const n = 300
 	changes := make([]registrystore.Change, n)
@@ -166,7 +166,7 @@ func manyVersions(t *testing.T, o opened) {
 	o.saved(t, changes...)
 	for _, q := range []registrystore.VersionsQuery{{}, {Bytes: 1 << 20}, {Limit: n}, {Limit: 100}, {Bytes: 5000}} {
 		q.Name = name(t, "com.example/a")
-		got := strings.Fields(strings.Join(o.walkVersions(t, q), " "))
+		got := strings.Fields(strings.Join(o.readVersionPages(t, q), " "))
 		for i, v := range got {
 			if v != strconv.Itoa(n-1-i) {
 				t.Fatalf("%+v gives %s as number %d", q, v, i)
@@ -181,7 +181,7 @@ func manyVersions(t *testing.T, o opened) {
 	}
 }
 
-func outlines(t *testing.T, o opened) {
+func returnsOutlines(t *testing.T, o opened) {
 	t.Helper()
 	if got, err := o.Reader.Outline(t.Context(), name(t, "com.example/a"), true); err != nil || len(got) != 0 {
 		t.Errorf("the outline of no server is %v, %v", got, err)
@@ -209,7 +209,7 @@ func outlines(t *testing.T, o opened) {
 	}
 }
 
-func search(t *testing.T, o opened) {
+func findsByText(t *testing.T, o opened) {
 	t.Helper()
 	for i, n := range []string{"com.example/weather", "com.example/Weather_Report", "com.example/weatherXreport", "org.other/tool"} {
 		o.saved(t, published(release(t, n, "1.0.0", i)))
@@ -259,9 +259,9 @@ func search(t *testing.T, o opened) {
 	}
 }
 
-// changingStatus deletes and restores versions, with the latest flag moving as the
+// followsStatus deletes and restores versions, with the latest flag moving as the
 // core moves it, and without, and wants each listing to follow.
-func changingStatus(t *testing.T, o opened) {
+func followsStatus(t *testing.T, o opened) {
 	t.Helper()
 	old, last := release(t, "com.example/weather", "1.0.0", 0), latest(release(t, "com.example/weather", "2.0.0", 1))
 	other := latest(release(t, "com.example/tool", "1.0.0", 2))
@@ -296,24 +296,24 @@ func changingStatus(t *testing.T, o opened) {
 		o.lists(t, registrystore.Query{LatestOnly: true}, step.latest...)
 		o.lists(t, registrystore.Query{LatestOnly: true, Deleted: true}, step.withLatest...)
 		for _, search := range []string{"h", "EA", "weather"} {
-			o.lists(t, registrystore.Query{Search: search}, of(step.listed, "weather")...)
+			o.lists(t, registrystore.Query{Search: search}, containing(step.listed, "weather")...)
 			o.lists(t, registrystore.Query{Search: search, Deleted: true}, one, two)
-			o.lists(t, registrystore.Query{Search: search, LatestOnly: true}, of(step.latest, "weather")...)
-			o.lists(t, registrystore.Query{Search: search, Version: version(t, "2.0.0")}, of(of(step.listed, "weather"), "@2.0.0")...)
+			o.lists(t, registrystore.Query{Search: search, LatestOnly: true}, containing(step.latest, "weather")...)
+			o.lists(t, registrystore.Query{Search: search, Version: version(t, "2.0.0")}, containing(containing(step.listed, "weather"), "@2.0.0")...)
 		}
-		o.lists(t, registrystore.Query{Version: version(t, "2.0.0")}, of(step.listed, "@2.0.0")...)
-		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got, reversed(of(step.listed, "weather"))) {
+		o.lists(t, registrystore.Query{Version: version(t, "2.0.0")}, containing(step.listed, "@2.0.0")...)
+		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got, reversed(containing(step.listed, "weather"))) {
 			t.Errorf("the versions are %q after %v", got, step.changes)
 		}
 		record, err := o.Reader.Latest(t.Context(), old.Name, false)
-		if want := of(step.latest, "weather"); fault.Is(err, fault.NotFound) != (want == nil) || err == nil && !slices.Equal(keys([]registry.Record{record}), want) {
+		if want := containing(step.latest, "weather"); fault.Is(err, fault.NotFound) != (want == nil) || err == nil && !slices.Equal(keys([]registry.Record{record}), want) {
 			t.Errorf("the latest version is %v, %v, want %q", record.Release, err, want)
 		}
 	}
 }
 
-// of returns the keys that have a text in them.
-func of(keys []string, text string) (some []string) {
+// containing returns the keys that have a text in them.
+func containing(keys []string, text string) (some []string) {
 	for _, k := range keys {
 		if strings.Contains(k, text) {
 			some = append(some, k)
@@ -327,7 +327,7 @@ func reversed(keys []string) []string {
 	return keys
 }
 
-func updatedSince(t *testing.T, o opened) {
+func listsUpdatedSince(t *testing.T, o opened) {
 	t.Helper()
 	for i, v := range []string{"1.0.0", "2.0.0", "3.0.0"} {
 		r := release(t, "com.example/a", v, i)
@@ -344,16 +344,16 @@ func updatedSince(t *testing.T, o opened) {
 	o.lists(t, registrystore.Query{UpdatedSince: hour(2), Deleted: true})
 }
 
-func exactVersion(t *testing.T, o opened) {
+func listsExactVersion(t *testing.T, o opened) {
 	t.Helper()
-	o.shelf(t)
+	o.saveUnsortedServers(t)
 	o.lists(t, registrystore.Query{Version: version(t, "A")}, "com.example/a@A")
 	o.lists(t, registrystore.Query{Version: version(t, "1.0.0"), AfterName: "com.example/a"}, "com.example/a@1.0.0",
 		"com.example/a-b@1.0.0", "com.example/a.b@1.0.0", "com.example/ab@1.0.0", "com.example/b@1.0.0")
 	o.lists(t, registrystore.Query{Version: version(t, "1.0")})
 }
 
-func latestOnly(t *testing.T, o opened) {
+func listsLatestOnly(t *testing.T, o opened) {
 	t.Helper()
 	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)), published(latest(release(t, "com.example/a", "2.0.0", 1))))
 	o.saved(t, published(latest(release(t, "com.example/b", "1.0.0", 0))))
@@ -365,7 +365,7 @@ func latestOnly(t *testing.T, o opened) {
 	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "1.9.0", Limit: 1}, "com.example/a@2.0.0")
 }
 
-func filtersTogether(t *testing.T, o opened) {
+func combinesFilters(t *testing.T, o opened) {
 	t.Helper()
 	o.saved(t, published(release(t, "com.example/weather", "1.0.0", 0)), published(latest(release(t, "com.example/weather", "2.0.0", 5))))
 	o.saved(t, published(latest(release(t, "com.example/tool", "2.0.0", 5))))

@@ -17,9 +17,9 @@ const writers = 20
 
 var errTaken = errors.New("this version is there already")
 
-// parallelOne publishes one version many times at once, as a use case does: it
+// publishesVersionInParallel publishes one version many times at once, as a use case does: it
 // looks first at what is there.
-func parallelOne(t *testing.T, o opened) {
+func publishesVersionInParallel(t *testing.T, o opened) {
 	t.Helper()
 	var won, lost atomic.Int32
 	var all sync.WaitGroup
@@ -51,9 +51,9 @@ func parallelOne(t *testing.T, o opened) {
 	}
 }
 
-// parallelVersions publishes many versions of a new server at once, while a
+// publishesVersionsInParallel publishes many versions of a new server at once, while a
 // reader watches that exactly one is latest as soon as there is one.
-func parallelVersions(t *testing.T, o opened) {
+func publishesVersionsInParallel(t *testing.T, o opened) {
 	t.Helper()
 	done := make(chan struct{})
 	var watcher, all sync.WaitGroup
@@ -102,8 +102,8 @@ func (o opened) watch(t *testing.T) {
 	}
 }
 
-// parallelClaims publishes many servers with one address at once.
-func parallelClaims(t *testing.T, o opened) {
+// claimsURLInParallel publishes many servers with one address at once.
+func claimsURLInParallel(t *testing.T, o opened) {
 	t.Helper()
 	var won atomic.Int32
 	var all sync.WaitGroup
@@ -127,9 +127,9 @@ func parallelClaims(t *testing.T, o opened) {
 	}
 }
 
-// crosswiseClaims publishes servers that claim two addresses in opposite orders, which must not
+// claimsURLsWithoutDeadlock publishes servers that claim two addresses in opposite orders, which must not
 // lead to a deadlock.
-func crosswiseClaims(t *testing.T, o opened) {
+func claimsURLsWithoutDeadlock(t *testing.T, o opened) {
 	t.Helper()
 	var all sync.WaitGroup
 	for w := range writers {

@@ -26,21 +26,21 @@ type QuarantineStores struct {
 func RunQuarantine(t *testing.T, open func(t *testing.T) QuarantineStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s QuarantineStores){
-		"an empty store":                     hasNothingInQuarantine,
-		"entries of one server":              keepsEntries,
-		"times are in UTC with microseconds": truncatesQuarantineTimes,
-		"an entry exists once":               refusesEntryTwice,
-		"a prior status stays":               keepsPriorStatus,
-		"a prior status is replaced":         replacesPriorStatus,
-		"no status but deleted":              keepsHidden,
-		"who is responsible":                 keepsResponsible,
-		"removing":                           removesEntries,
-		"many prior statuses":                keepsManyPriorStatuses,
-		"patterns":                           listsByPatterns,
-		"pages to the end":                   listsEntriesInPages,
-		"a transaction that fails":           rollsQuarantineBack,
-		"parallel changes of one server":     quarantinesInParallel,
-		"a canceled context":                 refusesCanceledQuarantine,
+		"an empty store has nothing in quarantine":                               hasNothingInQuarantine,
+		"the entries of a server are returned as they were stored":               keepsEntries,
+		"times are returned in UTC with microseconds":                            truncatesQuarantineTimes,
+		"a second entry for the same server or version is refused":               refusesEntryTwice,
+		"the status before the first quarantine is kept":                         keepsPriorStatus,
+		"the stored prior status can be replaced":                                replacesPriorStatus,
+		"a version in quarantine cannot have another status than deleted":        keepsHidden,
+		"the people who are responsible for a server are stored":                 keepsResponsible,
+		"a removed entry is not returned":                                        removesEntries,
+		"the prior statuses of many versions are stored":                         keepsManyPriorStatuses,
+		"entries are listed by patterns of names":                                listsByPatterns,
+		"pages list every entry once":                                            listsEntriesInPages,
+		"a failed transaction stores no entry":                                   rollsQuarantineBack,
+		"a caller that locks a server sees the entries of all callers before it": quarantinesInParallel,
+		"a call with a cancelled context fails":                                  refusesCanceledQuarantine,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })

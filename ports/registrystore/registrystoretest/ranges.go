@@ -20,9 +20,9 @@ func rangeOf(t *testing.T, pattern string) registry.NameRange {
 	return p.Range()
 }
 
-func rangesOfNames(t *testing.T, o opened) {
+func listsRanges(t *testing.T, o opened) {
 	t.Helper()
-	o.shelf(t)
+	o.saveUnsortedServers(t)
 	a, wide := rangeOf(t, "com.example/a"), rangeOf(t, "com.example/a*")
 	o.lists(t, registrystore.Query{Names: []registry.NameRange{a}, LatestOnly: true}, "com.example/a@1.0.0")
 	o.lists(t, registrystore.Query{Names: []registry.NameRange{wide}, LatestOnly: true},
@@ -35,8 +35,8 @@ func rangesOfNames(t *testing.T, o opened) {
 	o.lists(t, registrystore.Query{Names: []registry.NameRange{registry.AllNames()}, Search: "_"}, "com.example/_@1.0.0")
 }
 
-// manyRangesOfNames reads pages of every size of a list of single names.
-func manyRangesOfNames(t *testing.T, o opened) {
+// listsManyRanges reads pages of every size of a list of single names.
+func listsManyRanges(t *testing.T, o opened) {
 	t.Helper()
 	const servers = 120
 	var want []string
@@ -52,7 +52,7 @@ func manyRangesOfNames(t *testing.T, o opened) {
 	q := registrystore.Query{Names: ranges}
 	o.lists(t, q, want...)
 	for _, size := range []int{1, 2, 7, 33, 100, len(want), len(want) + 1} {
-		if got := o.walk(t, q, size); !slices.Equal(got, want) {
+		if got := o.readPages(t, q, size); !slices.Equal(got, want) {
 			t.Errorf("pages of %d give\n%q, want\n%q", size, got, want)
 		}
 	}
@@ -60,14 +60,14 @@ func manyRangesOfNames(t *testing.T, o opened) {
 		t.Error("there is more after the last record")
 	}
 	q.Bytes = 50
-	if got := o.walk(t, q, 100); !slices.Equal(got, want) {
+	if got := o.readPages(t, q, 100); !slices.Equal(got, want) {
 		t.Errorf("pages of 50 bytes give\n%q, want\n%q", got, want)
 	}
 }
 
-func noNames(t *testing.T, o opened) {
+func selectsNothingWithoutNames(t *testing.T, o opened) {
 	t.Helper()
-	o.shelf(t)
+	o.saveUnsortedServers(t)
 	for _, q := range []registrystore.Query{{}, {Search: "a"}, {UpdatedSince: hour(1)}, {WithoutDeprecated: true}, {LatestOnly: true}} {
 		q.Names = []registry.NameRange{}
 		if p := o.page(t, q); len(p.Records) > 0 || p.More {
@@ -76,8 +76,8 @@ func noNames(t *testing.T, o opened) {
 	}
 }
 
-// mixedShelf stores servers with versions of all statuses.
-func (o opened) mixedShelf(t *testing.T) []registry.Release {
+// saveMixedServers stores servers with versions of all statuses.
+func (o opened) saveMixedServers(t *testing.T) []registry.Release {
 	t.Helper()
 	statuses := []registry.Status{registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted}
 	var all []registry.Release
@@ -105,14 +105,14 @@ func pow(base, n int) int {
 	return p
 }
 
-func withoutDeprecated(t *testing.T, o opened) {
+func leavesDeprecatedOut(t *testing.T, o opened) {
 	t.Helper()
-	all := o.mixedShelf(t)
+	all := o.saveMixedServers(t)
 	for _, deleted := range []bool{false, true} {
 		q := registrystore.Query{WithoutDeprecated: true, Deleted: deleted}
 		o.wantSelected(t, all, q)
 		for _, size := range []int{1, 2, 5} {
-			if got, want := o.walk(t, q, size), selected(all, q); !slices.Equal(got, want) {
+			if got, want := o.readPages(t, q, size), selected(all, q); !slices.Equal(got, want) {
 				t.Errorf("pages of %d give\n%q, want\n%q", size, got, want)
 			}
 		}
@@ -131,10 +131,10 @@ func withoutDeprecated(t *testing.T, o opened) {
 	}
 }
 
-// rangesWithFilters combines ranges with all other filters.
-func rangesWithFilters(t *testing.T, o opened) {
+// combinesRangesAndFilters combines ranges with all other filters.
+func combinesRangesAndFilters(t *testing.T, o opened) {
 	t.Helper()
-	all := o.mixedShelf(t)
+	all := o.saveMixedServers(t)
 	ranges := [][]registry.NameRange{
 		{rangeOf(t, "com.example.b/*")},
 		{rangeOf(t, "com.example.a/s03"), rangeOf(t, "com.example.a/s06"), rangeOf(t, "com.example.b/s1*"), rangeOf(t, "com.example.c/*")},
@@ -147,7 +147,7 @@ func rangesWithFilters(t *testing.T, o opened) {
 			for n := range 8 {
 				q.Names, q.Deleted, q.LatestOnly, q.WithoutDeprecated = names, n&1 > 0, n&2 > 0 && q.Version == registry.Version{}, n&4 > 0
 				o.wantSelected(t, all, q)
-				if got, want := o.walk(t, q, 2), selected(all, q); !slices.Equal(got, want) {
+				if got, want := o.readPages(t, q, 2), selected(all, q); !slices.Equal(got, want) {
 					t.Errorf("pages of %+v give\n%q, want\n%q", q, got, want)
 				}
 			}
@@ -177,9 +177,9 @@ func selected(all []registry.Release, q registrystore.Query) []string {
 	return keys
 }
 
-func behindDeprecated(t *testing.T, o opened) {
+func findsUndeprecated(t *testing.T, o opened) {
 	t.Helper()
-	all := o.mixedShelf(t)
+	all := o.saveMixedServers(t)
 	names := []registry.Name{name(t, "com.example/none")}
 	var want []string
 	for i := 0; i < len(all); i += 3 {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-func emptyStore(t *testing.T, o opened) {
+func hasNoServers(t *testing.T, o opened) {
 	t.Helper()
 	o.lists(t, registrystore.Query{})
 	if got := o.versions(t, "com.example/none", true); len(got) != 0 {
@@ -32,7 +32,7 @@ func emptyStore(t *testing.T, o opened) {
 	}
 }
 
-func comesBack(t *testing.T, o opened) {
+func returnsStoredVersion(t *testing.T, o opened) {
 	t.Helper()
 	change := published(latest(status(release(t, "com.example/a", "1.0.0", 0), registry.StatusDeprecated, "use b; it's \"better\" \\ ü ?", 3)))
 	o.saved(t, change)
@@ -72,7 +72,7 @@ func documentsKeepTheirBytes(t *testing.T, o opened) {
 	}
 }
 
-func newestFirst(t *testing.T, o opened) {
+func listsNewestFirst(t *testing.T, o opened) {
 	t.Helper()
 	o.saved(t, published(release(t, "com.example/a", "2.0.0", 0)), published(release(t, "com.example/a", "1.0.0", 2)), published(release(t, "com.example/a", "3.0.0", 1)))
 	o.saved(t, published(release(t, "com.example/b", "9.0.0", 3)))
@@ -85,7 +85,7 @@ func newestFirst(t *testing.T, o opened) {
 	}
 }
 
-func oldestFirst(t *testing.T, o opened) {
+func listsOldestFirst(t *testing.T, o opened) {
 	t.Helper()
 	first, second, third := release(t, "com.example/a", "2.0.0", 0), release(t, "com.example/a", "3.0.0", 1), release(t, "com.example/a", "1.0.0", 2)
 	second = status(second, registry.StatusDeleted, "", 4)
@@ -95,7 +95,7 @@ func oldestFirst(t *testing.T, o opened) {
 	}
 }
 
-func stateChanges(t *testing.T, o opened) {
+func changesState(t *testing.T, o opened) {
 	t.Helper()
 	before := published(latest(release(t, "com.example/a", "1.0.0", 0)))
 	o.saved(t, before)
@@ -110,7 +110,7 @@ func stateChanges(t *testing.T, o opened) {
 	}
 }
 
-func documentReplaced(t *testing.T, o opened) {
+func replacesDocument(t *testing.T, o opened) {
 	t.Helper()
 	r := latest(release(t, "com.example/a", "1.0.0", 0))
 	o.saved(t, published(r))
@@ -121,7 +121,7 @@ func documentReplaced(t *testing.T, o opened) {
 	}
 }
 
-func manyStates(t *testing.T, o opened) {
+func changesManyStates(t *testing.T, o opened) {
 	t.Helper()
 	const many = 1201
 	documents, states := make([]registrystore.Change, 0, many), make([]registrystore.Change, 0, many)
@@ -144,7 +144,7 @@ func manyStates(t *testing.T, o opened) {
 	}
 }
 
-func deletedHidden(t *testing.T, o opened) {
+func hidesDeleted(t *testing.T, o opened) {
 	t.Helper()
 	gone := latest(status(release(t, "com.example/a", "1.0.0", 0), registry.StatusDeleted, "", 3))
 	there := release(t, "com.example/a", "2.0.0", 1)
@@ -168,7 +168,7 @@ func deletedHidden(t *testing.T, o opened) {
 	o.lists(t, registrystore.Query{Deleted: true}, "com.example/a@1.0.0", "com.example/a@2.0.0")
 }
 
-func endedContext(t *testing.T, o opened) {
+func refusesEndedContext(t *testing.T, o opened) {
 	t.Helper()
 	r := release(t, "com.example/a", "1.0.0", 0)
 	ctx, cancel := context.WithCancel(t.Context())

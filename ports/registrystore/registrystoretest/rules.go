@@ -26,7 +26,7 @@ func (o opened) refuses(t *testing.T, changes ...registrystore.Change) {
 	}
 }
 
-func existsOnce(t *testing.T, o opened) {
+func refusesVersionTwice(t *testing.T, o opened) {
 	t.Helper()
 	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)))
 	o.refuses(t, published(release(t, "com.example/a", "1.0.0", 1)))
@@ -36,7 +36,7 @@ func existsOnce(t *testing.T, o opened) {
 	o.refuses(t, published(release(t, "com.example/a", "2.0.0", 0))) // at the time of the other version
 }
 
-func oneLatest(t *testing.T, o opened) {
+func refusesSecondLatest(t *testing.T, o opened) {
 	t.Helper()
 	first, second := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/a", "2.0.0", 1)
 	o.saved(t, published(latest(first)))
@@ -57,7 +57,7 @@ func refusedStoresNothing(t *testing.T, o opened) {
 	o.refuses(t, published(release(t, "com.example/a", "2.0.0", 1)), published(release(t, "com.example/a", "1.0.0", 2)))
 }
 
-func remoteURLOwned(t *testing.T, o opened) {
+func refusesTakenURL(t *testing.T, o opened) {
 	t.Helper()
 	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0), address, "https://two.example/mcp"))
 	o.refuses(t, published(release(t, "com.example/b", "1.0.0", 1), "https://two.example/mcp"))
@@ -70,8 +70,8 @@ func remoteURLOwned(t *testing.T, o opened) {
 	}
 }
 
-// remoteURLChecked checks remote URLs before they are stored: with the answer that Save would give.
-func remoteURLChecked(t *testing.T, o opened) {
+// checksTakenURL checks remote URLs before they are stored: with the answer that Save would give.
+func checksTakenURL(t *testing.T, o opened) {
 	t.Helper()
 	first, gone := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/c", "1.0.0", 1)
 	o.saved(t, published(first, address))
@@ -98,7 +98,7 @@ func remoteURLChecked(t *testing.T, o opened) {
 	}
 }
 
-func remoteURLGivenUp(t *testing.T, o opened) {
+func freesURLOfDeleted(t *testing.T, o opened) {
 	t.Helper()
 	first := release(t, "com.example/a", "1.0.0", 0)
 	o.saved(t, published(first, address))
@@ -111,7 +111,7 @@ func remoteURLGivenUp(t *testing.T, o opened) {
 	o.refuses(t, state(status(other, registry.StatusActive, "", 6)))
 }
 
-func remoteURLReplaced(t *testing.T, o opened) {
+func freesURLOfReplaced(t *testing.T, o opened) {
 	t.Helper()
 	first := release(t, "com.example/a", "1.0.0", 0)
 	o.saved(t, published(first, address))
@@ -120,7 +120,7 @@ func remoteURLReplaced(t *testing.T, o opened) {
 	o.refuses(t, published(first, address))
 }
 
-func remoteURLShared(t *testing.T, o opened) {
+func sharesURLWithinServer(t *testing.T, o opened) {
 	t.Helper()
 	first, second := release(t, "com.example/a", "1.0.0", 0), release(t, "com.example/a", "2.0.0", 1)
 	o.saved(t, published(first, address, address))
@@ -131,9 +131,9 @@ func remoteURLShared(t *testing.T, o opened) {
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 3), address))
 }
 
-// remoteURLLong takes addresses of any length, also ones that no index could
+// storesLongURL takes addresses of any length, also ones that no index could
 // hold and that differ at their end only.
-func remoteURLLong(t *testing.T, o opened) {
+func storesLongURL(t *testing.T, o opened) {
 	t.Helper()
 	long := "https://one.example/"
 	for sum := sha256.Sum256(nil); len(long) < 20_000; sum = sha256.Sum256(sum[:]) {
@@ -145,9 +145,9 @@ func remoteURLLong(t *testing.T, o opened) {
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), second))
 }
 
-// remoteURLUniqueLater turns the rule on over two servers that share an address. Nobody else gets
+// enforcesUniqueURLsLater turns the rule on over two servers that share an address. Nobody else gets
 // it, and neither of the two is kept from changes that do not request it.
-func remoteURLUniqueLater(t *testing.T, o opened) {
+func enforcesUniqueURLsLater(t *testing.T, o opened) {
 	t.Helper()
 	first, other := latest(release(t, "com.example/a", "1.0.0", 0)), latest(release(t, "com.example/b", "1.0.0", 1))
 	for _, r := range []registry.Release{first, other} {

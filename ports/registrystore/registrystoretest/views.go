@@ -25,18 +25,18 @@ type ViewStores struct {
 func RunViews(t *testing.T, open func(t *testing.T) ViewStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s ViewStores){
-		"an empty store":                 hasNoViews,
-		"all fields come back, in order": keepsViews,
-		"a name exists once":             refusesViewTwice,
-		"tokens come back, in order":     keepsViewTokens,
-		"a token exists once":            refusesViewTokenTwice,
-		"a token of no view":             refusesTokenOfNoView,
-		"removing a token":               removesViewToken,
-		"removing a view":                removesView,
-		"parallel tokens of one name":    addsViewTokensInParallel,
-		"parallel removals and tokens":   removesViewsInParallel,
-		"a transaction that fails":       rollsViewsBack,
-		"a canceled context":             refusesCanceledViews,
+		"an empty store has no views":                                        hasNoViews,
+		"stored views have the values of all fields and are ordered by name": keepsViews,
+		"a second view with the same name is refused":                        refusesViewTwice,
+		"the tokens of a view are listed by name":                            keepsViewTokens,
+		"a second token with the same name is refused":                       refusesViewTokenTwice,
+		"a token of a view that does not exist is refused":                   refusesTokenOfNoView,
+		"a removed token is not found":                                       removesViewToken,
+		"a removed view is not found, and its tokens are removed":            removesView,
+		"one of several parallel tokens with the same name is stored":        addsViewTokensInParallel,
+		"a token that is added while its view is removed does not remain":    removesViewsInParallel,
+		"a failed transaction stores no view":                                rollsViewsBack,
+		"a call with a cancelled context fails":                              refusesCanceledViews,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })

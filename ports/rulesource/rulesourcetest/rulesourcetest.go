@@ -30,16 +30,16 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"finds no configuration at first":     findsNoConfiguration,
-		"delivers the current one first":      deliversCurrent,
-		"delivers one that comes later":       deliversLater,
-		"delivers each change whole":          deliversChanges,
-		"delivers an empty one":               deliversEmpty,
-		"continues after a refusal":           continuesAfterRefusal,
-		"delivers an unreadable part":         deliversUnreadable,
-		"keeps the content and its location":  keepsContent,
-		"delivers the current one each watch": deliversAgain,
-		"ends with its context":               endsWithContext,
+		"a source without a configuration reports that there is none": findsNoConfiguration,
+		"a watch begins with the current configuration":               deliversCurrent,
+		"a configuration that appears later is delivered":             deliversLater,
+		"each change is delivered as a whole":                         deliversChanges,
+		"an empty configuration is delivered":                         deliversEmpty,
+		"a watch goes on after a refused configuration":               continuesAfterRefusal,
+		"a part that cannot be read is delivered as such":             deliversUnreadable,
+		"content and location of each file are kept":                  keepsContent,
+		"each watch begins with the current configuration":            deliversAgain,
+		"a watch ends when its context is cancelled":                  endsWithContext,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

@@ -19,12 +19,12 @@ import (
 // calls wait.
 func RunPasswordHasher(t *testing.T, open func(t *testing.T) secrets.PasswordHasher) {
 	t.Helper()
-	t.Run("matches the password it hashed", func(t *testing.T) { matchesPassword(t, open(t)) })
-	t.Run("never makes one hash twice", func(t *testing.T) { usesFreshSalts(t, open(t)) })
-	t.Run("refuses what is too long", func(t *testing.T) { refusesLongPassword(t, open(t)) })
-	t.Run("reports a hash that cannot be read", func(t *testing.T) { reportsBrokenHash(t, open(t)) })
-	t.Run("heeds a cancelled context", func(t *testing.T) { passwordHeedsCancel(t, open(t)) })
-	t.Run("works in parallel", func(t *testing.T) { hashesInParallel(t, open(t)) })
+	t.Run("a hash matches only the password that it was made of", func(t *testing.T) { matchesPassword(t, open(t)) })
+	t.Run("two hashes of one password differ", func(t *testing.T) { usesFreshSalts(t, open(t)) })
+	t.Run("a password that is too long is refused", func(t *testing.T) { refusesLongPassword(t, open(t)) })
+	t.Run("a hash that cannot be read is reported as an error", func(t *testing.T) { reportsBrokenHash(t, open(t)) })
+	t.Run("a call with a cancelled context fails", func(t *testing.T) { passwordHeedsCancel(t, open(t)) })
+	t.Run("passwords are hashed in parallel", func(t *testing.T) { hashesInParallel(t, open(t)) })
 }
 
 // Password returns a password for tests.

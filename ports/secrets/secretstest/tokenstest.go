@@ -43,13 +43,13 @@ func SampleClaims(c *clocktest.Manual) secrets.TokenClaims {
 func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenSubject) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, s TokenSubject, c *clocktest.Manual){
-		"returns the claims":      returnsClaims,
-		"returns a publisher":     returnsPublisher,
-		"reports expired":         reportsExpired,
-		"refuses what is altered": refusesAltered,
-		"refuses what is none":    refusesNone,
-		"names its keys":          namesKeys,
-		"works in parallel":       verifiesInParallel,
+		"a verified token returns the claims that it was issued with": returnsClaims,
+		"a verified token of a publisher returns the publisher":       returnsPublisher,
+		"an expired token is refused with the code for expiry":        reportsExpired,
+		"an altered token is refused":                                 refusesAltered,
+		"a text that is not a token is refused":                       refusesNone,
+		"a token names the key that it was signed with":               namesKeys,
+		"tokens are verified in parallel":                             verifiesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewClock()

@@ -31,17 +31,17 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"misses an unknown session":         missesUnknown,
-		"returns the whole session":         returnsWhole,
-		"replaces a copy":                   replacesCopy,
-		"removes a dropped copy":            dropsOne,
-		"removes many copies at once":       dropsMany,
-		"keeps a copy put after a drop":     putsAfterDrop,
-		"ignores a copy read before a drop": ignoresOutdated,
-		"ignores a copy that is too old":    ignoresLate,
-		"serves nothing older than MaxAge":  expiresCopies,
-		"never fails on a cancelled caller": toleratesCancel,
-		"serves in parallel":                servesInParallel,
+		"an unknown session is not found":                        missesUnknown,
+		"a cached session has the value of every field":          returnsWhole,
+		"a newer copy replaces an older one":                     replacesCopy,
+		"a dropped copy is not found":                            dropsOne,
+		"many copies are dropped in one call":                    dropsMany,
+		"a copy that was read after a drop is found":             putsAfterDrop,
+		"a copy that was read before a drop is ignored":          ignoresOutdated,
+		"a copy that was read longer ago than MaxAge is ignored": ignoresLate,
+		"a copy older than MaxAge is not found":                  expiresCopies,
+		"a call with a cancelled context never fails":            toleratesCancel,
+		"copies are stored and read in parallel":                 servesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

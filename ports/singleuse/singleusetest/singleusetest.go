@@ -29,11 +29,11 @@ const (
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"only one claim of a key is the first": claimsOnce,
-		"other keys are independent":           claimsSeparately,
-		"any text is a key":                    claimsAnyKey,
-		"one of many parallel claims is first": claimsInParallel,
-		"a key may be claimed after its time":  claimsAgain,
+		"the first use of a key is accepted, and no other":  claimsOnce,
+		"keys are independent of each other":                claimsSeparately,
+		"any text is a key":                                 claimsAnyKey,
+		"one of several parallel uses of a key is accepted": claimsInParallel,
+		"a key can be used again after its time":            claimsAgain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

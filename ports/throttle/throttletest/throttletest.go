@@ -30,16 +30,16 @@ type Subject struct {
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
-		"admits up to the limit":               admitsToLimit,
-		"starts again in the next window":      startsAgain,
-		"counts keys and scopes separately":    countsSeparately,
-		"gives back a try":                     givesBack,
-		"gives back in the verdict's window":   givesBackInItsWindow,
-		"never refuses without a limit":        admitsUnlimited,
-		"accepts any key":                      acceptsAnyKey,
-		"admits exactly the limit in parallel": admitsExactly,
-		"returns the end of the window":        returnsReset,
-		"gives back no more than was counted":  givesBackOnce,
+		"attempts are admitted up to the limit":                          admitsToLimit,
+		"attempts are admitted again in the next window":                 startsAgain,
+		"keys and scopes are counted separately":                         countsSeparately,
+		"an attempt that is given back is not counted":                   givesBack,
+		"an attempt is given back in the window in which it was counted": givesBackInItsWindow,
+		"a scope without a limit admits every attempt":                   admitsUnlimited,
+		"any text is a key":                                              acceptsAnyKey,
+		"parallel attempts are admitted exactly up to the limit":         admitsExactly,
+		"a verdict has the end of the window":                            returnsReset,
+		"an attempt can be given back once":                              givesBackOnce,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

@@ -27,15 +27,15 @@ var errRefused = errors.New("refused")
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, o Opened){
-		"stores what succeeded":           storesWhatSucceeded,
-		"stores nothing after an error":   storesNothingAfterAnError,
-		"stores nothing after a panic":    storesNothingAfterAPanic,
-		"reads its own changes":           readsItsOwnChanges,
-		"joins the context's transaction": joinsTransaction,
-		"a failed join fails the whole":   failedJoin,
-		"refuses an ended context":        refusesAnEndedContext,
-		"rolls back if the context ends":  rollsBackAtContextEnd,
-		"parallel transactions all count": runsInParallel,
+		"a transaction that succeeds stores all its changes":      storesWhatSucceeded,
+		"a transaction that returns an error stores nothing":      storesNothingAfterAnError,
+		"a transaction that panics stores nothing":                storesNothingAfterAPanic,
+		"a transaction reads its own changes":                     readsItsOwnChanges,
+		"a transaction within another one joins it":               joinsTransaction,
+		"an error of a joined transaction fails the outer one":    failedJoin,
+		"a transaction with a cancelled context does not begin":   refusesAnEndedContext,
+		"a transaction whose context is cancelled stores nothing": rollsBackAtContextEnd,
+		"parallel transactions are all stored":                    runsInParallel,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })
