@@ -10,11 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
-	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -44,13 +42,13 @@ func (r read) group() (read, bool) {
 }
 
 // compileLists makes the answers to the reads of all formats of a view, in one pass over its servers.
-func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.Answer[*browsing.LongHistory], error) {
+func (a *API) compileLists(ctx context.Context, group read) (map[read]answer, error) {
 	encoder := allowlistjson.NewEncoder()
 	lists, err := a.reads.Lists.In(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
 	if err != nil {
 		return nil, err
 	}
-	answers := map[read]readcache.Answer[*browsing.LongHistory]{}
+	answers := map[read]answer{}
 	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode, allowlist.Gemini, allowlist.Kiro} {
 		if f == allowlist.Gemini { // it has no entries, and neither have those after it
 			lists.ForgetEntries()
@@ -73,7 +71,7 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]readcache.
 		}
 		r := group
 		r.format = string(f)
-		answers[r] = readcache.Answer[*browsing.LongHistory]{Body: shared}
+		answers[r] = answer{Body: shared}
 	}
 	return answers, nil
 }

@@ -22,17 +22,11 @@ const deletedParam = "include_deleted"
 // read is a request to read the registry: everything that the response depends on. Parameters are
 // as they were sent; an empty one is absent.
 type read struct {
-	kind             readKind
-	view             *view.View // as it was when the request came; nil for the registry itself
-	name, version    string
-	deleted          string
-	cursor, limit    string
-	search, since    string
-	versionSelection string
-	status           string
-	packageType      string
-	remote           string
-	format           string
+	kind          readKind
+	view          *view.View // as it was when the request came; nil for the registry itself
+	name, version string
+	query         browsing.Query // of a list; otherwise it has IncludeDeleted alone
+	format        string         // of an allow list; of a snippet its client
 }
 
 type readKind uint8
@@ -41,8 +35,8 @@ const (
 	readList readKind = iota
 	readVersions
 	readVersion
-	readAllowList // its format is in format
-	readSnippet   // its client is in format
+	readAllowList
+	readSnippet
 )
 
 // clone returns a copy that shares no memory with the request.
@@ -55,9 +49,10 @@ func (r read) clone() read {
 
 // texts returns the parameters.
 func (r *read) texts() []*string {
+	q := &r.query
 	return []*string{
-		&r.name, &r.version, &r.deleted, &r.cursor, &r.limit, &r.search, &r.since, &r.versionSelection, &r.status, &r.packageType,
-		&r.remote, &r.format,
+		&r.name, &r.version, &r.format, &q.Cursor, &q.Limit, &q.Search, &q.UpdatedSince, &q.Version, &q.IncludeDeleted, &q.Status,
+		&q.PackageType, &q.Remote,
 	}
 }
 
@@ -73,7 +68,7 @@ func (r read) size() (n int) {
 func (r read) isUsual() bool {
 	switch r.kind {
 	case readList:
-		return r.cursor+r.search+r.since+r.status+r.packageType+r.remote == ""
+		return r.query == browsing.Query{Limit: r.query.Limit, Version: r.query.Version, IncludeDeleted: r.query.IncludeDeleted}
 	case readVersion:
 		return r.version == registry.LatestAlias
 	}
@@ -81,11 +76,11 @@ func (r read) isUsual() bool {
 }
 
 func (a *API) listServers(c *fiber.Ctx, v *view.View) error {
-	return a.sendAnswer(c, read{
-		kind: readList, view: v, cursor: c.Query("cursor"), limit: c.Query("limit"), search: c.Query("search"),
-		since: timeParam(c, "updated_since"), versionSelection: c.Query(versionParam), deleted: c.Query(deletedParam),
-		status: c.Query("status"), packageType: c.Query("package_type"), remote: c.Query("remote"),
-	})
+	return a.sendAnswer(c, read{kind: readList, view: v, query: browsing.Query{
+		Cursor: c.Query("cursor"), Limit: c.Query("limit"), Search: c.Query("search"), UpdatedSince: timeParam(c, "updated_since"),
+		Version: c.Query(versionParam), IncludeDeleted: c.Query(deletedParam), Status: c.Query("status"),
+		PackageType: c.Query("package_type"), Remote: c.Query("remote"),
+	}})
 }
 
 func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
@@ -93,7 +88,7 @@ func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
 	if err != nil {
 		return err
 	}
-	return a.sendAnswer(c, read{kind: readVersions, view: v, name: name, deleted: c.Query(deletedParam)})
+	return a.sendAnswer(c, read{kind: readVersions, view: v, name: name, query: browsing.Query{IncludeDeleted: c.Query(deletedParam)}})
 }
 
 func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
@@ -101,7 +96,9 @@ func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
 	if err != nil {
 		return err
 	}
-	return a.sendAnswer(c, read{kind: readVersion, view: v, name: t.Name, version: t.Version, deleted: c.Query(deletedParam)})
+	return a.sendAnswer(c, read{
+		kind: readVersion, view: v, name: t.Name, version: t.Version, query: browsing.Query{IncludeDeleted: c.Query(deletedParam)},
+	})
 }
 
 // getSnippet sends what a user adds to the configuration of a client to install a server.
@@ -127,62 +124,59 @@ func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
 
 // sendAnswerTo is sendAnswer with a context that ends when nobody waits for the answer any more.
 func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
-	answer, err := a.answers.Get(ctx, r)
-	if answer.Stale {
+	found, err := a.answers.Get(ctx, r)
+	if found.Stale {
 		c.Set(fiber.HeaderWarning, `110 - "Response is Stale"`)
-		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(answer.Age.Seconds()), 10))
+		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(found.Age.Seconds()), 10))
 	}
 	switch {
 	case err != nil:
 		return err
-	case answer.Body == nil:
-		return a.streamVersions(c, answer.Rest)
+	case found.Body == nil:
+		return a.streamVersions(c, found.Rest)
 	}
-	return a.bodies.Send(c, answer.Body)
+	return a.bodies.Send(c, found.Body)
 }
 
-// answer makes the answer to a read. A history that is too large is not made: it is streamed.
-func (a *API) answer(ctx context.Context, r read) (readcache.Answer[*browsing.LongHistory], error) {
-	var body []byte
-	reader := a.readerOf(r.view)
+// answer is the answer to a read, or a history that is too large to be made: it is streamed.
+type answer = readcache.Answer[*browsing.LongHistory]
+
+// makeAnswer makes the answer to a read.
+func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
+	body, long, err := makeBody(ctx, a.readerOf(r.view), r)
+	if err != nil || long != nil {
+		return answer{Rest: long}, err
+	}
+	return answer{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+}
+
+// makeBody returns the body of the answer to a read, or the history that it has.
+func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *browsing.LongHistory, error) {
 	switch r.kind {
 	case readList:
-		p, err := reader.List(ctx, browsing.Query{
-			Cursor: r.cursor, Limit: r.limit, Search: r.search, UpdatedSince: r.since, Version: r.versionSelection, IncludeDeleted: r.deleted,
-			Status: r.status, PackageType: r.packageType, Remote: r.remote,
-		})
-		if err != nil {
-			return readcache.Answer[*browsing.LongHistory]{}, err
-		}
-		body = appendList(nil, p.Records, p.NextCursor)
+		p, err := reader.List(ctx, r.query)
+		return appendList(nil, p.Records, p.NextCursor), nil, err
 	case readVersions:
-		history, err := reader.Versions(ctx, r.name, r.deleted)
+		history, err := reader.Versions(ctx, r.name, r.query.IncludeDeleted)
 		if err != nil || history.Long != nil {
-			return readcache.Answer[*browsing.LongHistory]{Rest: history.Long}, err
+			return nil, history.Long, err
 		}
-		body = appendList(nil, history.Records, "")
-	case readSnippet:
-		var err error
-		if body, err = makeSnippet(ctx, reader, r); err != nil {
-			return readcache.Answer[*browsing.LongHistory]{}, err
-		}
-	default:
-		record, err := reader.Version(ctx, r.name, r.version, r.deleted)
-		if err != nil {
-			return readcache.Answer[*browsing.LongHistory]{}, err
-		}
-		body = appendRecord(nil, &record)
+		return appendList(nil, history.Records, ""), nil, nil
 	}
-	return readcache.Answer[*browsing.LongHistory]{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+	record, err := reader.Version(ctx, r.name, r.version, r.query.IncludeDeleted)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.kind == readSnippet {
+		body, err := makeSnippet(record, allowlist.Client(r.format))
+		return body, nil, err
+	}
+	return appendRecord(nil, &record), nil, nil
 }
 
 // makeSnippet returns what a user adds to the configuration of a client.
-func makeSnippet(ctx context.Context, reader *browsing.Browser, r read) ([]byte, error) {
-	record, err := reader.Version(ctx, r.name, r.version, "")
-	if err != nil {
-		return nil, err
-	}
-	s, err := allowlist.NewSnippet(record, allowlist.Client(r.format))
+func makeSnippet(record registry.Record, client allowlist.Client) ([]byte, error) {
+	s, err := allowlist.NewSnippet(record, client)
 	if err != nil {
 		return nil, err
 	}

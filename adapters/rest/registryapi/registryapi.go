@@ -88,7 +88,7 @@ func New(cfg Config, r Reads, w Writer, p readcache.Ports) (*API, func()) {
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
-	}, readcache.Sources[read, *browsing.LongHistory]{Answer: a.answer, Group: a.compileLists}, p)
+	}, readcache.Sources[read, *browsing.LongHistory]{Answer: a.makeAnswer, Group: a.compileLists}, p)
 	return a, end
 }
 
