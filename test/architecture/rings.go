@@ -158,6 +158,8 @@ func violatedRingRule(from, to string) string {
 		return "a " + string(a.ring) + " of " + a.family + " may not import a " + string(b.ring) + " of " + b.family
 	case isBelow(from, independentFolders) && isBelow(to, independentFolders) && rootOf(from, independentFolders) != rootOf(to, independentFolders):
 		return "these folders of one adapter are independent and may not import each other"
+	case b.ring == model && isBelow(from, withoutHexagon):
+		return "this folder serves all hexagons and may not import a " + string(b.ring)
 	}
 	return ""
 }

@@ -103,6 +103,9 @@ var (
 	sdkParts    = []string{"plugins/sdk/handshake", "plugins/sdk/proto", "plugins/sdk/publicdial"}
 )
 
+// withoutHexagon are folders of adapters that serve all hexagons and know the model of none.
+var withoutHexagon = []string{"adapters/relational/database", "adapters/relational/postgres", "adapters/relational/sqlite"}
+
 // binaryPrefixes are the prefixes of the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 

@@ -184,9 +184,9 @@ func (h *History) Gather(ctx context.Context) (total int, err error) {
 
 // hasAdditions reports whether anything is to be gathered. It takes no lock, so that an instance that
 // has nothing to do does not wait for its turn to write.
-func (h *History) hasAdditions(ctx context.Context) (bool, error) {
-	n, err := h.db.QueryNumber(ctx, database.Query{Text: "SELECT count(*) FROM (SELECT 1 FROM history_additions LIMIT 1) AS waiting"})
-	return n > 0, err
+func (h *History) hasAdditions(ctx context.Context) (waiting bool, err error) {
+	err = h.db.ScanRow(ctx, database.Query{Text: "SELECT count(*) > 0 FROM (SELECT 1 FROM history_additions LIMIT 1) AS waiting"}, &waiting)
+	return waiting, err
 }
 
 // gatherOnce gathers the oldest sign-ins. The lock on their rows makes other callers wait, who then

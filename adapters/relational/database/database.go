@@ -13,6 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -54,8 +55,8 @@ func (d *DB) Log(log *logrus.Entry) {
 	}
 }
 
-// Registry returns the SQL of the registry's tables for this database.
-func (d *DB) Registry() RegistrySyntax { return d.dialect.Registry }
+// Kind returns which database it is.
+func (d *DB) Kind() dialect.Name { return d.reader.Dialect().Name() }
 
 // TimeArgument converts a time to an argument of a query that Bun does not format.
 func (d *DB) TimeArgument(t time.Time) any { return d.dialect.Syntax.TimeArgument(t) }
@@ -100,6 +101,16 @@ func (d *DB) ExecStatement(ctx context.Context, db bun.IDB, statement string, ar
 	}
 	changed, err = res.RowsAffected()
 	return changed, d.ClassifyError(err)
+}
+
+// Exec runs a statement in the transaction that ctx carries, or in one of its own, and returns how
+// many rows it changed. Its errors are classified.
+func (d *DB) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
+	err = d.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		changed, err = d.ExecStatement(ctx, tx, statement, args...)
+		return err
+	})
+	return changed, err
 }
 
 // ScanInto reads the result of a query into one value, or into a slice. Its errors are classified.

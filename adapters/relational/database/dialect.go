@@ -14,7 +14,6 @@ import (
 type Dialect struct {
 	Syntax     Syntax
 	Migrations Migrations
-	Registry   RegistrySyntax
 	// Classify returns the class of a driver's error.
 	Classify func(err error) Class
 	// CallTimeout limits a call as a whole: the wait for a connection, the statements and their

@@ -45,16 +45,36 @@ func (d *DB) queryRows(ctx context.Context, q Query) (*sql.Rows, error) {
 	}
 }
 
-// QueryNumber returns the number that a query selects. Its errors are classified.
-func (d *DB) QueryNumber(ctx context.Context, q Query) (int, error) {
-	return Collect(ctx, d, q, func(rows *sql.Rows) (n int, err error) {
+// CollectAll is Collect with the results of scan, which scans one row, for all rows.
+func CollectAll[T any](ctx context.Context, d *DB, q Query, scan func(row *sql.Rows) (T, error)) ([]T, error) {
+	return Collect(ctx, d, q, func(rows *sql.Rows) (all []T, err error) {
 		for rows.Next() {
-			if err := rows.Scan(&n); err != nil {
-				return 0, err
+			one, err := scan(rows)
+			if err != nil {
+				return nil, err
 			}
+			all = append(all, one)
 		}
-		return n, nil
+		return all, nil
 	})
+}
+
+// ScanText scans a row of one text, for CollectAll.
+func ScanText[T ~string](row *sql.Rows) (text T, err error) {
+	err = row.Scan(&text)
+	return text, err
+}
+
+// ScanRow scans the columns of the first row of a query. If there is no row, it changes nothing.
+// Its errors are classified.
+func (d *DB) ScanRow(ctx context.Context, q Query, into ...any) error {
+	_, err := Collect(ctx, d, q, func(rows *sql.Rows) (struct{}, error) {
+		if rows.Next() {
+			return struct{}{}, rows.Scan(into...)
+		}
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // queryObserved runs a prepared query and calls the hook, because Bun does not see the query.

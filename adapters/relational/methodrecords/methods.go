@@ -68,9 +68,7 @@ func (s *Methods) Add(ctx context.Context, m catalogue.Method) error {
 
 // Remove implements methodstore.Store.
 func (s *Methods) Remove(ctx context.Context, id catalogue.MethodID) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		return database.MustChange(s.db.ExecStatement(ctx, tx, "DELETE FROM methods WHERE id = ?", int(id)))
-	})
+	return database.MustChange(s.db.Exec(ctx, "DELETE FROM methods WHERE id = ?", int(id)))
 }
 
 // Put implements methodstore.Store.

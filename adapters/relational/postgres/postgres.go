@@ -114,7 +114,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		return nil, nil, fault.Wrap(fault.Unavailable, "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
 	}
 	return database.New(db, db, database.Dialect{
-		Syntax: syntax, Migrations: migrationsOf(c, slow), Registry: registrySyntax,
+		Syntax: syntax, Migrations: migrationsOf(c, slow),
 		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe, Listen: listen(config),
 		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 	}), cleanup, nil

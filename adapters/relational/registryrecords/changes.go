@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"context"
-	"database/sql"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,16 +77,10 @@ func (c *Changes) knownRevision(version int64, ok bool) (r registrystore.Revisio
 	return c.known, c.knownAt, ok && !c.knownAt.IsZero() && version == c.version
 }
 
-func (c *Changes) readRevision(ctx context.Context) (registrystore.Revision, error) {
+func (c *Changes) readRevision(ctx context.Context) (r registrystore.Revision, err error) {
 	text := "SELECT CAST(sum(changes) AS bigint), CAST(sum(removals) AS bigint), CAST(sum(views) AS bigint) FROM registry_changes"
-	return database.Collect(ctx, c.db, database.Query{Text: text, Fixed: true}, func(rows *sql.Rows) (r registrystore.Revision, err error) {
-		for rows.Next() {
-			if err := rows.Scan(&r.Changes, &r.Removals, &r.Views); err != nil {
-				return r, err
-			}
-		}
-		return r, nil
-	})
+	err = c.db.ScanRow(ctx, database.Query{Text: text, Fixed: true}, &r.Changes, &r.Removals, &r.Views)
+	return r, err
 }
 
 // clockDifference is how far the clock of an instance that deleted a version may be behind.
@@ -99,16 +92,7 @@ func (c *Changes) readRemovals(ctx context.Context, since time.Time) error {
 		Text: "SELECT DISTINCT name FROM versions WHERE updated_at > ? AND status = 'deleted' LIMIT ?",
 		Args: []any{database.NewInstant(since.Add(-clockDifference)), maxRemovals + 1},
 	}
-	names, err := database.Collect(ctx, c.db, find, func(rows *sql.Rows) (names []string, err error) {
-		for rows.Next() {
-			var name string
-			if err := rows.Scan(&name); err != nil {
-				return nil, err
-			}
-			names = append(names, name)
-		}
-		return names, nil
-	})
+	names, err := database.CollectAll(ctx, c.db, find, database.ScanText[string])
 	if err != nil {
 		c.log.loseRemovals()
 		return err

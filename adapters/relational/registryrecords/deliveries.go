@@ -49,16 +49,7 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.Webhoo
 	find := database.Query{Text: `SELECT w.id FROM webhooks AS w WHERE EXISTS
 			(SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'pending' AND d.next_at <= ?)`,
 		Args: []any{s.db.TimeArgument(now)}, Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []event.WebhookID, err error) {
-		for rows.Next() {
-			var id string
-			if err := rows.Scan(&id); err != nil {
-				return nil, err
-			}
-			all = append(all, event.WebhookID(id))
-		}
-		return all, nil
-	})
+	return database.CollectAll(ctx, s.db, find, database.ScanText[event.WebhookID])
 }
 
 // Due implements registrystore.Deliveries. The condition on the servers reads one row of an index for
@@ -66,45 +57,34 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.Webhoo
 // be, leave one index that has the rows in order: otherwise SQLite would sort all that are pending, and
 // PostgreSQL might read all that were delivered before.
 func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
-	return database.Collect(ctx, s.db, database.Query{
+	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
 			WHERE webhook >= ? AND webhook <= ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
 				SELECT 1 FROM webhook_deliveries AS e
 				WHERE e.webhook = d.webhook AND e.state = 'pending' AND e.name = d.name AND e.sequence < d.sequence)
 			ORDER BY webhook, sequence LIMIT ?`,
 		Args: []any{string(w), string(w), s.db.TimeArgument(now), limit}, Fixed: true,
-	}, collectDeliveries)
+	}, scanDelivery)
 }
 
-// collectDeliveries returns the deliveries of rows that have deliveryColumns and a body.
-func collectDeliveries(rows *sql.Rows) (all []event.Delivery, err error) {
-	for rows.Next() {
-		var d event.Delivery
-		var webhook, id, kind, name, version, state string
-		var since, next, ended database.Instant
-		err := rows.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended, &d.Problem, &d.Body)
-		if err != nil {
-			return nil, err
-		}
-		d.Webhook, d.Event = event.WebhookID(webhook), event.ID(id)
-		d.Since, d.NextAt, d.EndedAt = since.Time, next.Time, ended.Time
-		if d.Type, err = event.ParseType(kind); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		if d.State, err = event.ParseState(state); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		if d.Name, err = registry.ParseName(name); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		if version != "" {
-			if d.Version, err = registry.ParseVersion(version); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-		}
-		all = append(all, d)
+// scanDelivery scans a row that has deliveryColumns and a body.
+func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
+	var webhook, id, kind, name, version, state string
+	var since, next, ended database.Instant
+	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended, &d.Problem, &d.Body)
+	if err != nil {
+		return d, err
 	}
-	return all, nil
+	d.Webhook, d.Event = event.WebhookID(webhook), event.ID(id)
+	d.Since, d.NextAt, d.EndedAt = since.Time, next.Time, ended.Time
+	var broken [4]error
+	d.Type, broken[0] = event.ParseType(kind)
+	d.State, broken[1] = event.ParseState(state)
+	d.Name, broken[2] = registry.ParseName(name)
+	if version != "" {
+		d.Version, broken[3] = registry.ParseVersion(version)
+	}
+	return d, checkRow(broken[:]...)
 }
 
 // Update implements registrystore.Deliveries.
@@ -134,12 +114,8 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 		which = "event = ?"
 		args = append(args, string(of))
 	}
-	var n int64
-	err := s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
-		n, err = s.db.ExecStatement(ctx, tx, `UPDATE webhook_deliveries
-			SET state = 'pending', since = ?, next_at = ?, attempts = 0, ended_at = NULL, problem = '' WHERE webhook = ? AND `+which, args...)
-		return err
-	})
+	n, err := s.db.Exec(ctx, `UPDATE webhook_deliveries
+		SET state = 'pending', since = ?, next_at = ?, attempts = 0, ended_at = NULL, problem = '' WHERE webhook = ? AND `+which, args...)
 	return int(n), err
 }
 
@@ -152,11 +128,9 @@ func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before 
 	}
 	removed := 0
 	remove := func(condition string, args ...any) error {
-		return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-			n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM webhook_deliveries WHERE "+condition, args...)
-			removed += int(n)
-			return err
-		})
+		n, err := s.db.Exec(ctx, "DELETE FROM webhook_deliveries WHERE "+condition, args...)
+		removed += int(n)
+		return err
 	}
 	for _, w := range webhooks {
 		if err := remove("webhook = ? AND state = ? AND state <> 'pending' AND ended_at < ?", string(w.ID), string(state), database.NewInstant(before)); err != nil {

@@ -12,7 +12,13 @@ import (
 
 var errFacts = errors.New("the column facts of a version has another form")
 
-// parseFacts parses the facts of a version (database.FactsOfVersion). The migrations 0004_facts and
+// factsOfVersion selects the facts of a version from the table versions AS v: the column facts, and
+// before it for a mirrored version "@", the column origin and a space. No name of a server begins
+// with that. A column that is added later needs no change of facts: it comes before it in the same
+// way, with another mark.
+const factsOfVersion = "CASE WHEN v.origin IS NULL THEN v.facts ELSE '@' || v.origin || ' ' || v.facts END"
+
+// parseFacts parses what factsOfVersion selects. The migrations 0004_facts and
 // 0021_mirrors describe their forms.
 func parseFacts(text string) (r registry.Release, err error) {
 	if strings.HasPrefix(text, "@") {

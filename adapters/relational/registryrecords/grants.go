@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -22,22 +20,15 @@ func NewGrants(db *database.DB) *Grants { return &Grants{db} }
 
 // Add implements registrystore.Grants.
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-			string(g.Holder), string(g.Action), g.Pattern.String())
-		if err == nil && added == 0 {
-			return fault.New(fault.Conflict, "there is such a grant already")
-		}
-		return err
-	})
+	added, err := s.db.Exec(ctx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		string(g.Holder), string(g.Action), g.Pattern.String())
+	return changedOr(added, err, fault.New(fault.Conflict, "there is such a grant already"))
 }
 
 // Remove implements registrystore.Grants.
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		return database.MustChange(s.db.ExecStatement(ctx, tx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
-			string(g.Holder), string(g.Action), g.Pattern.String()))
-	})
+	return database.MustChange(s.db.Exec(ctx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
+		string(g.Holder), string(g.Action), g.Pattern.String()))
 }
 
 // Of implements registrystore.Grants.
@@ -52,30 +43,17 @@ func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]r
 }
 
 func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
-	return database.Collect(ctx, s.db, database.Query{Text: text, Args: args}, func(rows *sql.Rows) (all []registry.Grant, err error) {
-		for rows.Next() {
-			var holder, action, pattern string
-			if err := rows.Scan(&holder, &action, &pattern); err != nil {
-				return nil, err
-			}
-			g, err := grantOf(holder, action, pattern)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, g)
+	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args}, func(row *sql.Rows) (registry.Grant, error) {
+		var holder, action, pattern string
+		if err := row.Scan(&holder, &action, &pattern); err != nil {
+			return registry.Grant{}, err
 		}
-		return all, nil
+		return grantOf(holder, action, pattern)
 	})
 }
 
 func grantOf(holder, action, pattern string) (registry.Grant, error) {
-	a, err := registry.ParseAction(action)
-	if err != nil {
-		return registry.Grant{}, database.BrokenRow(err)
-	}
-	p, err := registry.ParsePattern(pattern)
-	if err != nil {
-		return registry.Grant{}, database.BrokenRow(err)
-	}
-	return registry.Grant{Holder: registry.Holder(holder), Action: a, Pattern: p}, nil
+	a, noAction := registry.ParseAction(action)
+	p, noPattern := registry.ParsePattern(pattern)
+	return registry.Grant{Holder: registry.Holder(holder), Action: a, Pattern: p}, checkRow(noAction, noPattern)
 }

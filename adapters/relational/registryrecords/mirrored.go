@@ -34,13 +34,13 @@ const mirroredColumns = "name, version, hash, status, message, published_at, sta
 
 // Page implements registrystore.MirroredVersions.
 func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after string, limit int) ([]mirror.Tracked, error) {
-	return database.Collect(ctx, s.db, database.Query{
+	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + mirroredColumns + ` FROM mirrored_versions WHERE mirror = ? AND name > ? AND name <= (
 				SELECT max(name) FROM (
 					SELECT DISTINCT name FROM mirrored_versions WHERE mirror = ? AND name > ? ORDER BY name LIMIT ?) AS first)
 			ORDER BY name, version`,
 		Args: []any{string(of), after, string(of), after, limit}, Fixed: true,
-	}, collectTracked)
+	}, scanTracked)
 }
 
 // OfServers implements registrystore.MirroredVersions.
@@ -52,41 +52,32 @@ func (s *MirroredVersions) OfServers(ctx context.Context, of mirror.Name, names 
 	for _, n := range names {
 		args = append(args, n.String())
 	}
-	return database.Collect(ctx, s.db, database.Query{
+	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + mirroredColumns + " FROM mirrored_versions WHERE mirror = ? AND name IN (?" + strings.Repeat(", ?", len(names)-1) +
 			") ORDER BY name, version",
 		Args: args, Fixed: len(names) == 1,
-	}, collectTracked)
+	}, scanTracked)
 }
 
 var errHash = errors.New("the hash of a mirrored version has another length")
 
-// collectTracked returns the states of rows that have mirroredColumns.
-func collectTracked(rows *sql.Rows) (all []mirror.Tracked, err error) {
-	for rows.Next() {
-		var t mirror.Tracked
-		var name, version, status, reviewID string
-		var hash []byte
-		var published, changed database.Instant
-		if err := rows.Scan(&name, &version, &hash, &status, &t.Message, &published, &changed, &reviewID); err != nil {
-			return nil, err
-		}
-		if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
-			return nil, database.BrokenRow(errHash)
-		}
-		if t.Name, err = registry.ParseName(name); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		if t.Version, err = registry.ParseVersion(version); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		if t.Status, err = registry.ParseStatus(status); err != nil {
-			return nil, database.BrokenRow(err)
-		}
-		t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, review.ID(reviewID)
-		all = append(all, t)
+// scanTracked scans a row that has mirroredColumns.
+func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
+	var name, version, status, reviewID string
+	var hash []byte
+	var published, changed database.Instant
+	if err := row.Scan(&name, &version, &hash, &status, &t.Message, &published, &changed, &reviewID); err != nil {
+		return t, err
 	}
-	return all, nil
+	var broken [4]error
+	if copy(t.Hash[:], hash) != len(hash) || len(hash) != len(t.Hash) {
+		broken[0] = errHash
+	}
+	t.Name, broken[1] = registry.ParseName(name)
+	t.Version, broken[2] = registry.ParseVersion(version)
+	t.Status, broken[3] = registry.ParseStatus(status)
+	t.PublishedAt, t.StatusChangedAt, t.Review = published.Time, changed.Time, review.ID(reviewID)
+	return t, checkRow(broken[:]...)
 }
 
 // putAtOnce is the number of states in one statement.
@@ -117,10 +108,8 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 
 // Reread implements registrystore.MirrorRereader.
 func (s *Mirrors) Reread(ctx context.Context, of mirror.Name) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.ExecStatement(ctx, tx, "UPDATE mirrors SET last_full = NULL WHERE name = ?", string(of))
-		return err
-	})
+	_, err := s.db.Exec(ctx, "UPDATE mirrors SET last_full = NULL WHERE name = ?", string(of))
+	return err
 }
 
 // Adopt implements registrystore.MirroredVersions.

@@ -85,10 +85,7 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 func (s *Mirrors) Add(ctx context.Context, m mirror.Mirror) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the mirror already exists")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the mirror already exists"))
 	})
 }
 
@@ -110,21 +107,14 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
 	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
 		next_at, last_success, last_full, failing_since, failures, reason, servers, refused FROM mirrors ORDER BY name`, Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []mirror.Mirror, err error) {
-		for rows.Next() {
-			var r mirrorRow
-			err := rows.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
-				&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused)
-			if err != nil {
-				return nil, err
-			}
-			m, err := r.toMirror()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (mirror.Mirror, error) {
+		var r mirrorRow
+		err := row.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
+			&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused)
+		if err != nil {
+			return mirror.Mirror{}, err
 		}
-		return all, nil
+		return r.toMirror()
 	})
 }
 
@@ -136,10 +126,7 @@ func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(row).
 			Column("next_at", "last_success", "last_full", "failing_since", "failures", "reason", "servers", "refused").
 			Where("name = ? AND lease_holder = ?", string(name), holder).Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it"))
 	})
 }
 
@@ -168,10 +155,8 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 
 // Release implements registrystore.Mirrors.
 func (s *Mirrors) Release(ctx context.Context, name mirror.Name, holder string) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.ExecStatement(ctx, tx, "UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?", string(name), holder)
-		return err
-	})
+	_, err := s.db.Exec(ctx, "UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?", string(name), holder)
+	return err
 }
 
 func errNoMirror() error { return fault.New(fault.NotFound, "the mirror does not exist") }

@@ -24,7 +24,7 @@ func newNameCache() nameCache {
 }
 
 // pageFromMemory returns the page of the versions of the first names that contain the text, which
-// it finds in memory (docs/adr/0013-names-are-searched-in-memory.md). It returns false if these
+// it finds in memory (docs/adr/0015-what-makes-reads-fast.md). It returns false if these
 // names, at most limit of them, do not fill the page and there are more.
 func (s *Servers) pageFromMemory(ctx context.Context, q registrystore.Query, limit int) (registrystore.Page, bool, error) {
 	index, err := s.currentNames(ctx)
@@ -39,7 +39,7 @@ func (s *Servers) pageFromMemory(ctx context.Context, q registrystore.Query, lim
 	if err != nil {
 		return registrystore.Page{}, false, err
 	}
-	p, err := s.pageOfNames(ctx, q, database.Condition{Text: s.sql.NamesOf, Args: []any{string(list)}})
+	p, err := s.pageOfNames(ctx, q, condition{s.sql.namesOf, []any{string(list)}})
 	return p, p.More || len(names) <= limit, err
 }
 
@@ -75,23 +75,15 @@ func (s *Servers) readNames(ctx context.Context, known *nameIndex) (*nameIndex, 
 	var added []string
 	last, count := known.last, namesPerQuery
 	for count == namesPerQuery {
-		find := database.Query{Text: s.sql.NewNames, Args: []any{last, namesPerQuery}, Fixed: true}
-		names, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (names string, err error) {
-			for rows.Next() {
-				var greatest sql.NullInt64
-				var text sql.NullString
-				if err := rows.Scan(&greatest, &count, &text); err != nil {
-					return "", err
-				}
-				last, names = max(last, greatest.Int64), text.String
-			}
-			return names, nil
-		})
-		if err != nil {
+		find := database.Query{Text: s.sql.newNames, Args: []any{last, namesPerQuery}, Fixed: true}
+		var greatest sql.NullInt64
+		var names sql.NullString
+		if err := s.db.ScanRow(ctx, find, &greatest, &count, &names); err != nil {
 			return nil, err
 		}
 		if count > 0 {
-			added = append(added, strings.Split(names, endOfName)...)
+			last = greatest.Int64
+			added = append(added, strings.Split(names.String, endOfName)...)
 		}
 	}
 	if len(added) == 0 {

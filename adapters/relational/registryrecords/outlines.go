@@ -12,21 +12,15 @@ import (
 // Outline implements registrystore.ServerReader. The databases return the size of a document
 // without reading it.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	text := "SELECT " + database.FactsOfVersion + ", " + s.sql.DocumentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
-	return database.Collect(ctx, s.db, database.Query{Text: text, Args: []any{name.String()}, Fixed: true}, func(rows *sql.Rows) (all []registry.Edition, err error) {
+	text := "SELECT " + factsOfVersion + ", " + s.sql.documentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
+	find := database.Query{Text: text, Args: []any{name.String()}, Fixed: true}
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (e registry.Edition, err error) {
 		var facts string
-		var size int
-		for rows.Next() {
-			if err := rows.Scan(&facts, &size); err != nil {
-				return nil, err
-			}
-			r, err := parseFacts(facts)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, registry.Edition{Release: r, Size: size})
+		if err := row.Scan(&facts, &e.Size); err != nil {
+			return e, err
 		}
-		return all, nil
+		e.Release, err = parseFacts(facts)
+		return e, err
 	})
 }
 
@@ -39,20 +33,16 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]re
 	for i, n := range names {
 		args[i] = n.String()
 	}
-	text := "SELECT " + database.FactsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
+	text := "SELECT " + factsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
 		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` + strings.Repeat(", ?", len(names)-1) + "))"
-	return database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: len(names) == 1}, func(rows *sql.Rows) (all []registry.Release, err error) {
-		var facts string
-		for rows.Next() {
-			if err := rows.Scan(&facts); err != nil {
-				return nil, err
-			}
-			r, err := parseFacts(facts)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, r)
-		}
-		return all, nil
-	})
+	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args, Fixed: len(names) == 1}, scanRelease)
+}
+
+// scanRelease scans a row that has factsOfVersion.
+func scanRelease(row *sql.Rows) (r registry.Release, err error) {
+	var facts string
+	if err := row.Scan(&facts); err != nil {
+		return r, err
+	}
+	return parseFacts(facts)
 }

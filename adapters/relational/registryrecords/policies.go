@@ -27,10 +27,7 @@ func NewPolicies(db *database.DB) *Policies { return &Policies{db} }
 func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(newPolicyRow(p)).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the policy already exists")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the policy already exists"))
 	})
 }
 
@@ -38,10 +35,7 @@ func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
 func (s *Policies) Remove(ctx context.Context, id publisher.PolicyID) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*policyRow)(nil)).Where("id = ?", id).Exec(ctx))
-		if err == nil && n == 0 {
-			return errNoPolicy()
-		}
-		return err
+		return changedOr(n, err, errNoPolicy())
 	})
 }
 
@@ -50,19 +44,12 @@ func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]pub
 	if q.IDs != nil && len(q.IDs) == 0 {
 		return nil, ctx.Err()
 	}
-	return database.Collect(ctx, s.db, selectPolicies(&q), func(rows *sql.Rows) (found []publisher.Policy, err error) {
-		for rows.Next() {
-			var row policyRow
-			if err := rows.Scan(row.fields()...); err != nil {
-				return nil, err
-			}
-			p, err := row.toPolicy()
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, p)
+	return database.CollectAll(ctx, s.db, selectPolicies(&q), func(rows *sql.Rows) (publisher.Policy, error) {
+		var row policyRow
+		if err := rows.Scan(row.fields()...); err != nil {
+			return publisher.Policy{}, err
 		}
-		return found, nil
+		return row.toPolicy()
 	})
 }
 

@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -66,21 +65,18 @@ func (r *policyRow) toPolicy() (publisher.Policy, error) {
 		ID: r.ID, Issuer: r.Issuer, UsedKey: r.UsedKey, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 		LastUsedAt: r.LastUsedAt.Time, CheckedAt: parseCheckTime(r.CheckedAt), GoneSince: r.GoneSince.Time,
 	}
-	var problems [8]error
-	p.Method, problems[0] = publisher.ParseMethod(r.Method)
-	p.Pattern, problems[1] = registry.ParsePattern(r.Pattern)
-	p.Actions, problems[2] = parseActions(r.Actions)
+	var broken [8]error
+	p.Method, broken[0] = publisher.ParseMethod(r.Method)
+	p.Pattern, broken[1] = registry.ParsePattern(r.Pattern)
+	p.Actions, broken[2] = parseActions(r.Actions)
 	if p.Method.ByDomain() || r.Domain != "" {
-		p.Domain, problems[3] = publisher.ParseDomain(r.Domain)
+		p.Domain, broken[3] = publisher.ParseDomain(r.Domain)
 	}
-	p.Fingerprint, problems[4] = publisher.ParseFingerprint(r.KeyFingerprint)
-	p.Subject, problems[5] = publisher.ParseSubjectPattern(r.Subject)
-	p.Claims, problems[6] = decodeClaims(r.Claims)
-	p.Bound, problems[7] = decodeClaims(r.Bound)
-	if err := errors.Join(problems[:]...); err != nil {
-		return publisher.Policy{}, database.BrokenRow(err)
-	}
-	return p, nil
+	p.Fingerprint, broken[4] = publisher.ParseFingerprint(r.KeyFingerprint)
+	p.Subject, broken[5] = publisher.ParseSubjectPattern(r.Subject)
+	p.Claims, broken[6] = decodeClaims(r.Claims)
+	p.Bound, broken[7] = decodeClaims(r.Bound)
+	return p, checkRow(broken[:]...)
 }
 
 // newCheckTime returns the time of a check for its column. The zero time, of a policy that was never

@@ -42,23 +42,15 @@ func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]r
 		Text: "SELECT version, status, status_message, status_changed_at FROM quarantined_versions WHERE name = ? ORDER BY version",
 		Args: []any{name.String()},
 	}
-	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (found []registry.PriorStatus, err error) {
-		for rows.Next() {
-			var version, status, message string
-			var changed database.Instant
-			if err := rows.Scan(&version, &status, &message, &changed); err != nil {
-				return nil, err
-			}
-			p := registry.PriorStatus{Message: message, ChangedAt: changed.Time}
-			if p.Version, err = registry.ParseVersion(version); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			if p.Status, err = registry.ParseStatus(status); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			found = append(found, p)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (registry.PriorStatus, error) {
+		var version, status, message string
+		var changed database.Instant
+		if err := row.Scan(&version, &status, &message, &changed); err != nil {
+			return registry.PriorStatus{}, err
 		}
-		return found, nil
+		v, noVersion := registry.ParseVersion(version)
+		st, noStatus := registry.ParseStatus(status)
+		return registry.PriorStatus{Version: v, Status: st, Message: message, ChangedAt: changed.Time}, checkRow(noVersion, noStatus)
 	})
 }
 
@@ -68,10 +60,7 @@ func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []re
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantine ("+entryColumns+") VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			q.Name.String(), q.Version.String(), string(q.Reason), database.NewInstant(q.Since), string(q.By))
-		if err == nil && added == 0 {
-			err = fault.New(fault.Conflict, "it is in quarantine already")
-		}
-		if err != nil {
+		if err := changedOr(added, err, fault.New(fault.Conflict, "it is in quarantine already")); err != nil {
 			return err
 		}
 		return s.insertPrior(ctx, tx, q.Name, prior, "ON CONFLICT DO NOTHING")
@@ -107,10 +96,7 @@ func (s *Quarantine) insertPrior(ctx context.Context, tx bun.IDB, name registry.
 func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantine WHERE name = ? AND version = ?", name.String(), version.String())
-		if err == nil && removed == 0 {
-			err = fault.New(fault.NotFound, "it is not in quarantine")
-		}
-		if err != nil {
+		if err := changedOr(removed, err, fault.New(fault.NotFound, "it is not in quarantine")); err != nil {
 			return err
 		}
 		for part := range slices.Chunk(released, maxPriorStatuses) {
@@ -156,27 +142,19 @@ func nameMatches(p registry.Pattern) (string, []any) {
 }
 
 func (s *Quarantine) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {
-	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (found []registry.Quarantined, err error) {
-		for rows.Next() {
-			var name, version, reason, by string
-			var since database.Instant
-			if err := rows.Scan(&name, &version, &reason, &since, &by); err != nil {
-				return nil, err
-			}
-			e := registry.Quarantined{Since: since.Time, By: registry.Holder(by)}
-			if e.Name, err = registry.ParseName(name); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			if version != "" {
-				if e.Version, err = registry.ParseVersion(version); err != nil {
-					return nil, database.BrokenRow(err)
-				}
-			}
-			if e.Reason, err = registry.ParseReason(reason); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			found = append(found, e)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (registry.Quarantined, error) {
+		var name, version, reason, by string
+		var since database.Instant
+		if err := row.Scan(&name, &version, &reason, &since, &by); err != nil {
+			return registry.Quarantined{}, err
 		}
-		return found, nil
+		e := registry.Quarantined{Since: since.Time, By: registry.Holder(by)}
+		var broken [3]error
+		e.Name, broken[0] = registry.ParseName(name)
+		if version != "" {
+			e.Version, broken[1] = registry.ParseVersion(version)
+		}
+		e.Reason, broken[2] = registry.ParseReason(reason)
+		return e, checkRow(broken[:]...)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -108,25 +107,25 @@ func startOf(q registrystore.Query, r registry.NameRange) (name, version string)
 
 // rowsInRanges returns the condition for the first rows of a list in the ranges of the query, at
 // least the given number if there are as many.
-func (s *Servers) rowsInRanges(q registrystore.Query, rows int) database.Condition {
-	lists := make([]database.Condition, len(q.Names))
+func (s *Servers) rowsInRanges(q registrystore.Query, rows int) condition {
+	lists := make([]condition, len(q.Names))
 	for i, r := range q.Names {
 		name, version := startOf(q, r)
 		part := q
 		part.Names, part.AfterName, part.AfterVersion = nil, name, version
-		lists[i] = s.listCondition(part, rows).And("v.name < ?", r.Below)
+		lists[i] = s.listCondition(part, rows).and("v.name < ?", r.Below)
 	}
 	if len(lists) == 1 {
 		return lists[0]
 	}
-	return s.sql.Find.FirstRows(lists, listOrder(q), rows)
+	return s.sql.firstRows(lists, listOrder(q), rows)
 }
 
 // nameFilter returns the condition that a column of a row, which was found otherwise, is in the
 // ranges. No database uses an index for it.
-func nameFilter(column string, ranges []registry.NameRange) database.Condition {
+func nameFilter(column string, ranges []registry.NameRange) condition {
 	if ranges == nil {
-		return database.Condition{}
+		return condition{}
 	}
 	words := make([]string, 0, len(ranges)+1)
 	args := make([]any, 0, 2*len(ranges))
@@ -135,13 +134,7 @@ func nameFilter(column string, ranges []registry.NameRange) database.Condition {
 		args = append(args, r.From, r.Below)
 	}
 	if len(ranges) == 0 {
-		return database.Condition{Text: "1 = 0"}
+		return condition{text: "1 = 0"}
 	}
-	return database.Condition{Text: "CASE " + strings.Join(words, " ") + " ELSE 0 END = 1", Args: args}
-}
-
-// outsideRanges returns a query for rows that are in the ranges for another reason.
-func outsideRanges(q registrystore.Query) registrystore.Query {
-	q.Names = nil
-	return q
+	return condition{text: "CASE " + strings.Join(words, " ") + " ELSE 0 END = 1", args: args}
 }

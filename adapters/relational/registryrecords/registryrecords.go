@@ -6,10 +6,29 @@
 package registryrecords
 
 import (
+	"errors"
+
 	"github.com/google/wire"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
+
+// checkRow returns nil, or the fault for a row with values that do not parse.
+func checkRow(errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return database.BrokenRow(err)
+	}
+	return nil
+}
+
+// changedOr returns err, or none if a statement without an error changed no row.
+func changedOr[N int | int64](n N, err, none error) error {
+	if err == nil && n == 0 {
+		return none
+	}
+	return err
+}
 
 // Set provides the stores of the registry from a database.DB and a Config.
 var Set = wire.NewSet(

@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -63,16 +62,13 @@ func (r *reviewRow) toReview() (review.Review, error) {
 		Submitter: review.Submitter{Key: r.Submitter, Policy: r.Policy}, SubmittedAt: r.SubmittedAt.Time,
 		DecidedBy: r.DecidedBy, DecidedAt: r.DecidedAt.Time, Comment: r.Comment, Rule: r.Rule,
 	}
-	var problems [5]error
-	v.Name, problems[0] = registry.ParseName(r.Name)
-	v.Version, problems[1] = registry.ParseVersion(r.Version)
-	v.State, problems[2] = review.ParseState(r.State)
-	problems[3] = json.Unmarshal([]byte(r.Checks), &v.Checks)
-	problems[4] = json.Unmarshal([]byte(r.Makers), &v.Submitter.Makers)
-	if err := errors.Join(problems[:]...); err != nil {
-		return review.Review{}, database.BrokenRow(err)
-	}
-	return v, nil
+	var broken [5]error
+	v.Name, broken[0] = registry.ParseName(r.Name)
+	v.Version, broken[1] = registry.ParseVersion(r.Version)
+	v.State, broken[2] = review.ParseState(r.State)
+	broken[3] = json.Unmarshal([]byte(r.Checks), &v.Checks)
+	broken[4] = json.Unmarshal([]byte(r.Makers), &v.Submitter.Makers)
+	return v, checkRow(broken[:]...)
 }
 
 // encodeArray returns a list of texts or structs of texts as a JSON array; null without any.

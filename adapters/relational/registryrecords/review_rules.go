@@ -3,10 +3,7 @@ package registryrecords
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
-
-	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -34,73 +31,50 @@ func NewReviewNotices(db *database.DB) *ReviewNotices { return &ReviewNotices{db
 
 // Add implements registrystore.ReviewRules.
 func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
-			string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt))
-		return err
-	})
+	_, err := s.db.Exec(ctx, "INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
+		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt))
+	return err
 }
 
 // Remove implements registrystore.ReviewRules.
 func (s *ReviewRules) Remove(ctx context.Context, id review.RuleID) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM review_rules WHERE id = ?", string(id))
-		if err == nil && removed == 0 {
-			return fault.New(fault.NotFound, "there is no rule with this id")
-		}
-		return err
-	})
+	removed, err := s.db.Exec(ctx, "DELETE FROM review_rules WHERE id = ?", string(id))
+	return changedOr(removed, err, fault.New(fault.NotFound, "there is no rule with this id"))
 }
 
 // All implements registrystore.ReviewRules.
 func (s *ReviewRules) All(ctx context.Context) ([]review.Rule, error) {
 	q := database.Query{Text: "SELECT id, pattern, publisher, condition, created_at FROM review_rules ORDER BY created_at, id", Fixed: true}
-	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (all []review.Rule, err error) {
-		for rows.Next() {
-			var r review.Rule
-			var pattern, when string
-			var created database.Instant
-			if err := rows.Scan(&r.ID, &pattern, &r.Publisher, &when, &created); err != nil {
-				return nil, err
-			}
-			var problems [2]error
-			r.Pattern, problems[0] = registry.ParsePattern(pattern)
-			r.When, problems[1] = review.ParseWhen(when)
-			if err := errors.Join(problems[:]...); err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			r.CreatedAt = created.Time
-			all = append(all, r)
+	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (review.Rule, error) {
+		var r review.Rule
+		var pattern, when string
+		var created database.Instant
+		if err := row.Scan(&r.ID, &pattern, &r.Publisher, &when, &created); err != nil {
+			return review.Rule{}, err
 		}
-		return all, nil
+		var broken [2]error
+		r.Pattern, broken[0] = registry.ParsePattern(pattern)
+		r.When, broken[1] = review.ParseWhen(when)
+		r.CreatedAt = created.Time
+		return r, checkRow(broken[:]...)
 	})
 }
 
 // Last implements registrystore.ReviewNotices.
 func (s *ReviewNotices) Last(ctx context.Context, reviewer registry.Holder) (time.Time, error) {
 	q := database.Query{Text: "SELECT sent_at FROM review_notices WHERE reviewer = ?", Args: []any{string(reviewer)}}
-	return database.Collect(ctx, s.db, q, func(rows *sql.Rows) (time.Time, error) {
-		var at database.Instant
-		if !rows.Next() {
-			return time.Time{}, nil
-		}
-		err := rows.Scan(&at)
-		return at.Time, err
-	})
+	var at database.Instant
+	err := s.db.ScanRow(ctx, q, &at)
+	return at.Time, err
 }
 
 // Record implements registrystore.ReviewNotices.
 func (s *ReviewNotices) Record(ctx context.Context, reviewer registry.Holder, last, now time.Time) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		text, args := "UPDATE review_notices SET sent_at = ? WHERE reviewer = ? AND sent_at = ?",
-			[]any{database.NewInstant(now), string(reviewer), database.NewInstant(last)}
-		if last.IsZero() {
-			text, args = "INSERT INTO review_notices (reviewer, sent_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{string(reviewer), database.NewInstant(now)}
-		}
-		changed, err := s.db.ExecStatement(ctx, tx, text, args...)
-		if err == nil && changed == 0 {
-			return fault.New(fault.Conflict, "the reviewer was notified meanwhile")
-		}
-		return err
-	})
+	text, args := "UPDATE review_notices SET sent_at = ? WHERE reviewer = ? AND sent_at = ?",
+		[]any{database.NewInstant(now), string(reviewer), database.NewInstant(last)}
+	if last.IsZero() {
+		text, args = "INSERT INTO review_notices (reviewer, sent_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{string(reviewer), database.NewInstant(now)}
+	}
+	changed, err := s.db.Exec(ctx, text, args...)
+	return changedOr(changed, err, fault.New(fault.Conflict, "the reviewer was notified meanwhile"))
 }

@@ -61,10 +61,7 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
 			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the review is not pending any more")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the review is not pending any more"))
 	})
 }
 

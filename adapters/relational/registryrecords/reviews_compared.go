@@ -49,14 +49,10 @@ func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]by
 }
 
 // CountPending implements registrystore.ReviewBacklog.
-func (s *Reviews) CountPending(ctx context.Context) (int, error) {
+func (s *Reviews) CountPending(ctx context.Context) (n int, err error) {
 	find := database.Query{Text: "SELECT count(*) FROM reviews WHERE state = 'pending'", Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (n int, err error) {
-		if rows.Next() {
-			err = rows.Scan(&n)
-		}
-		return n, err
-	})
+	err = s.db.ScanRow(ctx, find, &n)
+	return n, err
 }
 
 // DecidedByOperator implements registrystore.ReviewBacklog.

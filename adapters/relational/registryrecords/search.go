@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ const (
 // page, or they are rare, and then another index has few of them. In the other cases the page ends
 // after farRows, with fewer records than the limit.
 func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	if s.sql.NewNames != "" && q.Search != "" && q.UpdatedSince.IsZero() {
+	if s.sql.newNames != "" && q.Search != "" && q.UpdatedSince.IsZero() {
 		// A page needs no more names than it has rows, if each name has a row, and one more that shows
 		// whether there are more. Some names may have only deleted versions.
 		if p, ok, err := s.pageFromMemory(ctx, q, q.Limit*5/4+2); err != nil || ok {
@@ -71,16 +70,13 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	}
 	filter := s.rowFilter(q)
 	if name != "" {
-		filter = filter.And("(v.name, v.version) <= (?, ?)", name, version)
+		filter = filter.and("(v.name, v.version) <= (?, ?)", name, version)
 		if len(q.Names) == 1 {
 			q.Names = []registry.NameRange{endingWith(q.Names[0], name)}
 			list = s.listCondition(q, rows+1)
 		}
 	}
-	if filter.Text != "" {
-		filter = s.sql.Find.NextRows(list, filter, listOrder(q), q.Limit+1)
-	}
-	p, err := s.listPage(ctx, q, list, filter)
+	p, err := s.listPage(ctx, q, s.sql.nextRows(list, filter, listOrder(q), q.Limit+1))
 	if err == nil && !p.More && name != "" {
 		p.More, p.EndName, p.EndVersion = true, name, version
 	}
@@ -98,31 +94,24 @@ const belowNames = " "
 
 // keyAfter returns the name and version of the row of a list after a number of rows in order. They
 // are empty if there are not more rows.
-func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, list database.Condition, rows int) (name, version string, err error) {
-	text := "SELECT v.name, v.version FROM versions AS v WHERE " + list.Text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
-	find := database.Query{Text: text, Args: append(slices.Clip(list.Args), rows), Fixed: s.sql.PlansByText}
-	key, err := database.Collect(ctx, s.db, find, func(rows *sql.Rows) (key [2]string, err error) {
-		for rows.Next() {
-			if err := rows.Scan(&key[0], &key[1]); err != nil {
-				return key, err
-			}
-		}
-		return key, nil
-	})
-	return key[0], key[1], err
+func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, list condition, rows int) (name, version string, err error) {
+	text := "SELECT v.name, v.version FROM versions AS v WHERE " + list.text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
+	find := database.Query{Text: text, Args: append(slices.Clip(list.args), rows), Fixed: s.sql.plansByText}
+	err = s.db.ScanRow(ctx, find, &name, &version)
+	return name, version, err
 }
 
 // rowFilter returns the condition that is compared with each row: that its name contains the text,
 // in upper or lower case, that it was updated after the time, and that it is not deprecated.
-func (s *Servers) rowFilter(q registrystore.Query) (c database.Condition) {
+func (s *Servers) rowFilter(q registrystore.Query) (c condition) {
 	if q.Search != "" {
-		c = c.And(s.sql.NameMatches, likePattern(q))
+		c = c.and(s.sql.nameMatches, likePattern(q))
 	}
 	if !q.UpdatedSince.IsZero() {
-		c = c.And(s.sql.UpdatedAfter, s.db.TimeArgument(q.UpdatedSince))
+		c = c.and(s.sql.updatedAfter, s.db.TimeArgument(q.UpdatedSince))
 	}
 	if q.WithoutDeprecated {
-		c = c.And(notDeprecated)
+		c = c.and(notDeprecated)
 	}
 	return c
 }
@@ -136,34 +125,36 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 // rows.
 func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
 	after := s.db.TimeArgument(q.UpdatedSince)
-	counted := database.Condition{Text: "FROM versions WHERE updated_at > ?", Args: []any{after}}
+	counted := condition{text: "FROM versions WHERE updated_at > ?", args: []any{after}}
 	if n, err := s.countFew(ctx, counted); err != nil || n > fewRows {
 		return registrystore.Page{}, false, err
 	}
-	c := s.sql.Find.UpdatedRows(after, 2*fewRows)
+	c := s.sql.updatedRows(after, 2*fewRows)
 	if q.Search != "" {
-		c = c.And(s.sql.NameMatches, likePattern(q))
+		c = c.and(s.sql.nameMatches, likePattern(q))
 	}
-	if q.Names != nil {
-		within := nameFilter("v.name", q.Names)
-		c = c.And(within.Text, within.Args...)
-	}
-	q = outsideRanges(q)
-	p, err := s.listPage(ctx, q, s.listCondition(q, 0), c)
+	p, err := s.pageInsideRanges(ctx, q, c.also(nameFilter("v.name", q.Names)))
 	return p, true, err
+}
+
+// pageInsideRanges returns the page of the rows of a list that meet a condition, all of them in the
+// ranges of the query.
+func (s *Servers) pageInsideRanges(ctx context.Context, q registrystore.Query, c condition) (registrystore.Page, error) {
+	q.Names = nil
+	c = s.listCondition(q, 0).also(c)
+	if q.WithoutDeprecated {
+		c = c.and(notDeprecated)
+	}
+	return s.listPage(ctx, q, c)
 }
 
 // searchPage returns the page of a search, and true, if the index of the parts of names finds few
 // names.
 func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (registrystore.Page, bool, error) {
-	if s.sql.NewNames != "" {
+	if s.sql.newNames != "" {
 		return s.pageFromMemory(ctx, q, fewRows)
 	}
-	names := s.sql.NamesWith(q.Search, likePattern(q), q.AfterName)
-	if q.Names != nil {
-		within := nameFilter("servers.name", q.Names)
-		names = names.And(within.Text, within.Args...)
-	}
+	names := s.sql.namesWith(q.Search, likePattern(q), q.AfterName).also(nameFilter("servers.name", q.Names))
 	found, err := s.countFew(ctx, names)
 	if err != nil || found > fewRows {
 		return registrystore.Page{}, false, err
@@ -180,26 +171,27 @@ func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (regist
 }
 
 // firstNames returns the subquery of the first names of a selection.
-func firstNames(names database.Condition, limit int) database.Condition {
-	return database.Condition{
-		Text: "SELECT name FROM (SELECT servers.name AS name " + names.Text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found",
-		Args: append(slices.Clip(names.Args), limit),
+func firstNames(names condition, limit int) condition {
+	return condition{
+		text: "SELECT name FROM (SELECT servers.name AS name " + names.text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found",
+		args: append(slices.Clip(names.args), limit),
 	}
 }
 
 // pageOfNames returns the page of the versions of the names that a subquery selects, all of them in
 // the ranges of the query.
-func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names database.Condition) (registrystore.Page, error) {
+func (s *Servers) pageOfNames(ctx context.Context, q registrystore.Query, names condition) (registrystore.Page, error) {
 	ofName := "v.name IN ("
 	if q.LatestOnly {
 		ofName = "v.is_latest AND v.name IN (" // with the index that has one row for each name
 	}
-	q = outsideRanges(q)
-	return s.listPage(ctx, q, s.listCondition(q, 0), database.Condition{Text: ofName + names.Text + ")", Args: names.Args})
+	return s.pageInsideRanges(ctx, q, condition{ofName + names.text + ")", names.args})
 }
 
 // countFew returns how many rows there are, or fewRows and one if there are more than fewRows.
-func (s *Servers) countFew(ctx context.Context, rows database.Condition) (int, error) {
-	text := "SELECT count(*) FROM (SELECT 1 " + rows.Text + " LIMIT CAST(? AS bigint)) AS found"
-	return s.db.QueryNumber(ctx, database.Query{Text: text, Args: append(slices.Clip(rows.Args), fewRows+1), Fixed: s.sql.PlansByText})
+func (s *Servers) countFew(ctx context.Context, rows condition) (n int, err error) {
+	text := "SELECT count(*) FROM (SELECT 1 " + rows.text + " LIMIT CAST(? AS bigint)) AS found"
+	find := database.Query{Text: text, Args: append(slices.Clip(rows.args), fewRows+1), Fixed: s.sql.plansByText}
+	err = s.db.ScanRow(ctx, find, &n)
+	return n, err
 }

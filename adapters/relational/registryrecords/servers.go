@@ -18,7 +18,7 @@ type Config struct {
 // registrystore.ServerWriter.
 type Servers struct {
 	db         *database.DB
-	sql        database.RegistrySyntax
+	sql        *syntax
 	uniqueURLs bool
 	near       int // nearRows, fewer in tests
 	names      nameCache
@@ -33,7 +33,7 @@ var (
 // NewServers returns the store of servers.
 func NewServers(db *database.DB, c Config) *Servers {
 	return &Servers{
-		db: db, sql: db.Registry(), uniqueURLs: c.RemoteURLUnique, near: nearRows,
+		db: db, sql: syntaxOf(db), uniqueURLs: c.RemoteURLUnique, near: nearRows,
 		names: newNameCache(), changes: &changeLog{},
 	}
 }
@@ -45,24 +45,23 @@ func (s *Servers) Snapshot(ctx context.Context, do func(ctx context.Context) err
 
 // List implements registrystore.ServerReader.
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	if q.Search != "" || !q.UpdatedSince.IsZero() || q.WithoutDeprecated {
+	if isFiltered(q) {
 		return s.filteredPage(ctx, q)
 	}
 	return pageInRanges(q, func(q registrystore.Query) (registrystore.Page, error) {
-		return s.listPage(ctx, q, s.listCondition(q, q.Limit+1), database.Condition{})
+		return s.listPage(ctx, q, s.listCondition(q, q.Limit+1))
 	})
 }
 
-// listPage returns the page of the rows of a list (listCondition) that meet a condition.
-func (s *Servers) listPage(ctx context.Context, q registrystore.Query, list, c database.Condition) (registrystore.Page, error) {
-	fixed := c.Text == "" || s.sql.PlansByText
-	if c.Text != "" {
-		list = list.And(c.Text, c.Args...)
-	}
-	if q.WithoutDeprecated {
-		list = list.And(notDeprecated)
-	}
-	return s.readPage(ctx, database.Query{Text: list.Text + listOrder(q), Args: list.Args, Fixed: fixed}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
+// isFiltered reports whether a list has only some of the rows of listCondition.
+func isFiltered(q registrystore.Query) bool {
+	return q.Search != "" || !q.UpdatedSince.IsZero() || q.WithoutDeprecated
+}
+
+// listPage returns the page of the rows of a list that meet a condition.
+func (s *Servers) listPage(ctx context.Context, q registrystore.Query, c condition) (registrystore.Page, error) {
+	find := database.Query{Text: c.text + listOrder(q), Args: c.args, Fixed: s.sql.plansByText || !isFiltered(q)}
+	return s.readPage(ctx, find, pageLimit{rows: q.Limit, bytes: q.Bytes})
 }
 
 const notDeprecated = "v.status <> 'deprecated'"
@@ -86,7 +85,7 @@ func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (
 	if q.WithoutDeprecated {
 		condition += " AND " + notDeprecated
 	}
-	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, database.Limit{Rows: q.Limit, Bytes: q.Bytes})
+	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, pageLimit{rows: q.Limit, bytes: q.Bytes})
 }
 
 const newestFirst = " ORDER BY v.published_at DESC"
@@ -114,7 +113,7 @@ func visibleOnly(condition string, deleted bool) string {
 }
 
 func (s *Servers) findVersion(ctx context.Context, condition string, args ...any) (registry.Record, error) {
-	found, err := s.readPage(ctx, database.Query{Text: condition, Args: args, Fixed: true}, database.Limit{})
+	found, err := s.readPage(ctx, database.Query{Text: condition, Args: args, Fixed: true}, pageLimit{})
 	if err != nil {
 		return registry.Record{}, err
 	}
@@ -130,22 +129,22 @@ func errNoVersion() error { return fault.New(fault.NotFound, "no such version of
 // exactly these rows, in order. The condition begins at the start of the page, even of the first
 // page, so that the database takes the order from this index. If the query has ranges of names, the
 // condition is for the first rows, at least the given number if there are as many.
-func (s *Servers) listCondition(q registrystore.Query, rows int) database.Condition {
+func (s *Servers) listCondition(q registrystore.Query, rows int) condition {
 	if q.Names != nil {
 		return s.rowsInRanges(q, rows)
 	}
-	c := database.Condition{Text: "(v.name, v.version) > (?, ?)", Args: append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
+	c := condition{text: "(v.name, v.version) > (?, ?)", args: append(make([]any, 0, 8), q.AfterName, q.AfterVersion)}
 	switch {
 	case q.LatestOnly && !q.Deleted:
-		c.Text += " AND " + s.sql.ActiveLatest
+		c.text += " AND " + s.sql.activeLatest
 	case q.LatestOnly:
-		c.Text += " AND v.is_latest"
+		c.text += " AND v.is_latest"
 	case !q.Deleted:
-		c.Text += " AND v.status <> 'deleted'"
+		c.text += " AND v.status <> 'deleted'"
 	}
 	if q.Version != (registry.Version{}) {
-		c.Text += " AND v.version = ?"
-		c.Args = append(c.Args, q.Version.String())
+		c.text += " AND v.version = ?"
+		c.args = append(c.args, q.Version.String())
 	}
 	return c
 }

@@ -25,7 +25,7 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 	}
 	// The first publication of a server has no row to lock, so it inserts one. A second one at the
 	// same time waits here until the first one ends.
-	if _, err := s.db.ExecStatement(ctx, tx, s.sql.LockServer, name.String()); err != nil {
+	if _, err := s.db.ExecStatement(ctx, tx, s.sql.lockServer, name.String()); err != nil {
 		return nil, err
 	}
 	return s.readReleases(ctx, tx, name)
@@ -33,7 +33,7 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 
 func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
 	var facts []string
-	err := s.db.ScanInto(ctx, db, &facts, "SELECT "+database.FactsOfVersion+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
+	err := s.db.ScanInto(ctx, db, &facts, "SELECT "+factsOfVersion+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +152,12 @@ func documentsAtOnce(documents []registrystore.Change) int {
 
 // saveStates stores the changes of versions that keep their documents.
 func (s *Servers) saveStates(ctx context.Context, tx bun.Tx, states []registry.Release) error {
-	for _, u := range s.sql.UpdateStates(states) {
-		changed, err := s.db.ExecStatement(ctx, tx, u.Text, u.Args...)
+	for _, u := range s.sql.updateStates(states) {
+		changed, err := s.db.ExecStatement(ctx, tx, u.text, u.args...)
 		if err != nil {
 			return err
 		}
-		if changed != u.Rows {
+		if changed != u.rows {
 			return errNoVersion()
 		}
 	}
@@ -206,11 +206,11 @@ func (s *Servers) explainConflict(err error) error {
 	}
 	text, message := err.Error(), ""
 	switch {
-	case strings.Contains(text, s.sql.Unique.Version):
+	case strings.Contains(text, s.sql.unique.version):
 		message = versionExists
-	case strings.Contains(text, s.sql.Unique.Publication):
+	case strings.Contains(text, s.sql.unique.publication):
 		message = publicationExists
-	case strings.Contains(text, s.sql.Unique.Latest):
+	case strings.Contains(text, s.sql.unique.latest):
 		message = latestExists
 	case strings.Contains(text, inQuarantine):
 		message = versionHidden

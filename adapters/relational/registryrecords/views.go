@@ -61,10 +61,7 @@ func (s *Views) Add(ctx context.Context, v view.View) error {
 	row := &viewRow{Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated, Access: v.Access}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the view already exists")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the view already exists"))
 	})
 }
 
@@ -72,29 +69,19 @@ func (s *Views) Add(ctx context.Context, v view.View) error {
 func (s *Views) Remove(ctx context.Context, name view.Name) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewRow)(nil)).Where("name = ?", name).Exec(ctx))
-		if err == nil && n == 0 {
-			return errNoView()
-		}
-		return err
+		return changedOr(n, err, errNoView())
 	})
 }
 
 // List implements registrystore.Views.
 func (s *Views) List(ctx context.Context) ([]view.View, error) {
 	find := database.Query{Text: "SELECT name, include, exclude, deprecated, access FROM registry_views ORDER BY name", Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []view.View, err error) {
-		for rows.Next() {
-			var row viewRow
-			if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access); err != nil {
-				return nil, err
-			}
-			v, err := row.toView()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, v)
+	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.View, error) {
+		var row viewRow
+		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access); err != nil {
+			return view.View{}, err
 		}
-		return all, nil
+		return row.toView()
 	})
 }
 
@@ -105,10 +92,7 @@ func (r *viewRow) toView() (view.View, error) {
 		Name: string(r.Name), Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
 		Deprecated: string(r.Deprecated), Access: string(r.Access),
 	})
-	if err != nil {
-		return view.View{}, database.BrokenRow(err)
-	}
-	return v, nil
+	return v, checkRow(err)
 }
 
 // AddToken implements registrystore.Views. It locks the view, so that nobody removes it meanwhile.
@@ -123,10 +107,7 @@ func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 			return s.db.ClassifyError(err)
 		}
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the token already exists")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.Conflict, "the token already exists"))
 	})
 }
 
@@ -134,10 +115,7 @@ func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 func (s *Views) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewTokenRow)(nil)).Where("view = ? AND name = ?", v, name).Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.NotFound, "the token does not exist")
-		}
-		return err
+		return changedOr(n, err, fault.New(fault.NotFound, "the token does not exist"))
 	})
 }
 
@@ -146,19 +124,16 @@ var errTokenHash = errors.New("the hash of a token of a view has another length"
 // Tokens implements registrystore.Views.
 func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
 	find := database.Query{Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []view.Token, err error) {
-		for rows.Next() {
-			var row viewTokenRow
-			if err := rows.Scan(&row.View, &row.Name, &row.Hash, &row.CreatedAt); err != nil {
-				return nil, err
-			}
-			t := view.Token{View: row.View, Name: row.Name, CreatedAt: row.CreatedAt.Time}
-			if copy(t.Hash[:], row.Hash) != len(row.Hash) || len(row.Hash) != len(t.Hash) {
-				return nil, database.BrokenRow(errTokenHash)
-			}
-			all = append(all, t)
+	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.Token, error) {
+		var row viewTokenRow
+		if err := rows.Scan(&row.View, &row.Name, &row.Hash, &row.CreatedAt); err != nil {
+			return view.Token{}, err
 		}
-		return all, nil
+		t := view.Token{View: row.View, Name: row.Name, CreatedAt: row.CreatedAt.Time}
+		if copy(t.Hash[:], row.Hash) != len(row.Hash) || len(row.Hash) != len(t.Hash) {
+			return view.Token{}, database.BrokenRow(errTokenHash)
+		}
+		return t, nil
 	})
 }
 

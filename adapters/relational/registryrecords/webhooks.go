@@ -27,11 +27,9 @@ func (s *Webhooks) Add(ctx context.Context, w event.Webhook) error {
 	for i, t := range w.Events {
 		types[i] = string(t)
 	}
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-			string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret, database.NewInstant(w.CreatedAt))
-		return err
-	})
+	_, err := s.db.Exec(ctx, "INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret, database.NewInstant(w.CreatedAt))
+	return err
 }
 
 // Remove implements registrystore.Webhooks. It deletes the deliveries last: until then, another
@@ -52,22 +50,16 @@ func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 // List implements registrystore.Webhooks.
 func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
 	find := database.Query{Text: "SELECT id, url, events, pattern, secret, created_at FROM webhooks ORDER BY created_at, id", Fixed: true}
-	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) (all []event.Webhook, err error) {
-		for rows.Next() {
-			var id, url, types, pattern string
-			var secret []byte
-			var created database.Instant
-			if err := rows.Scan(&id, &url, &types, &pattern, &secret, &created); err != nil {
-				return nil, err
-			}
-			w, err := event.New(event.Draft{URL: url, Events: strings.Fields(types), Pattern: pattern})
-			if err != nil {
-				return nil, database.BrokenRow(err)
-			}
-			w.ID, w.Secret, w.CreatedAt = event.WebhookID(id), secret, created.Time
-			all = append(all, w)
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Webhook, error) {
+		var id, url, types, pattern string
+		var secret []byte
+		var created database.Instant
+		if err := row.Scan(&id, &url, &types, &pattern, &secret, &created); err != nil {
+			return event.Webhook{}, err
 		}
-		return all, nil
+		w, err := event.New(event.Draft{URL: url, Events: strings.Fields(types), Pattern: pattern})
+		w.ID, w.Secret, w.CreatedAt = event.WebhookID(id), secret, created.Time
+		return w, checkRow(err)
 	})
 }
 
@@ -107,31 +99,22 @@ func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Co
 
 // newestDead returns the newest dead deliveries to a webhook, without their bodies.
 func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
-	return database.Collect(ctx, s.db, database.Query{
+	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + ", " + noBody + ` FROM webhook_deliveries
 			WHERE webhook = ? AND state = 'dead' AND state <> 'pending' ORDER BY ended_at DESC, sequence DESC LIMIT ?`,
 		Args: []any{string(id), event.MaxListed},
-	}, collectDeliveries)
+	}, scanDelivery)
 }
 
 // Lease implements registrystore.Webhooks.
 func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
-	n, err := s.execLease(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
+	n, err := s.db.Exec(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
 		l.Holder, database.NewInstant(l.Until), string(id), l.Holder, database.NewInstant(l.Now))
 	return n == 1, err
 }
 
 // Release implements registrystore.Webhooks.
 func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
-	_, err := s.execLease(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
+	_, err := s.db.Exec(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
 	return err
-}
-
-// execLease runs a statement that changes a lease and returns the number of rows.
-func (s *Webhooks) execLease(ctx context.Context, statement string, args ...any) (n int64, err error) {
-	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err = s.db.ExecStatement(ctx, tx, statement, args...)
-		return err
-	})
-	return n, err
 }

@@ -117,7 +117,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		return nil, nil, brokenFile(path, err)
 	}
 	return database.New(read, write, database.Dialect{
-		Syntax: syntax, Migrations: migrationsOf(c), Registry: registrySyntax,
+		Syntax: syntax, Migrations: migrationsOf(c),
 		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe, DataVersion: readDataVersion(watching),
 	}), cleanup, nil
 }

@@ -1,4 +1,4 @@
-package postgres
+package registryrecords
 
 import (
 	"database/sql"
@@ -10,29 +10,25 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// packedVersions reads all versions of a query as one text: for each version the number of bytes of
-// its facts, a space, the facts, the escape form of its document, and endOfDocument. As bytes,
-// documents would be sent as hexadecimal digits, two for each byte.
-type packedVersions struct{}
-
-var _ database.VersionEncoding = packedVersions{}
-
 // endOfDocument ends a document in a packed text. It is not a sequence of the escape form.
 const endOfDocument = `\e`
 
-// Select implements database.VersionEncoding. PostgreSQL sends all rows that a query selects, so the
-// query itself ends with the row that reaches the limit of bytes, and counts all rows.
-func (packedVersions) Select(q database.Query, limit database.Limit) database.Query {
+// selectPacked is syntax.selectVersions with all versions in one text: for each version the number
+// of bytes of its facts, a space, the facts, the escape form of its document, and endOfDocument. As
+// bytes, documents would be sent as hexadecimal digits, two for each byte. PostgreSQL sends all
+// rows that a query selects, so the query itself ends with the row that reaches the limit of bytes,
+// and counts all rows.
+func selectPacked(q database.Query, limit pageLimit) database.Query {
 	q.Text = "SELECT string_agg(CAST(octet_length(p.facts) AS text) || ' ' || p.facts || encode(p.document, 'escape') || '" + endOfDocument + `', '')
 			FILTER (WHERE p.upto - p.size < ?), count(*)
 		FROM (SELECT w.facts, w.document, w.size, sum(w.size) OVER (ROWS UNBOUNDED PRECEDING) AS upto
-			FROM (SELECT ` + database.FactsOfVersion + ` AS facts, v.document, octet_length(v.document) AS size FROM versions AS v WHERE ` + q.Text + `) AS w) AS p`
-	q.Args = append([]any{limit.Bytes}, q.Args...)
+			FROM (SELECT ` + factsOfVersion + ` AS facts, v.document, octet_length(v.document) AS size FROM versions AS v WHERE ` + q.Text + `) AS w) AS p`
+	q.Args = append([]any{limit.bytes}, q.Args...)
 	return q
 }
 
-// Collect implements database.VersionEncoding.
-func (packedVersions) Collect(rows *sql.Rows, limit database.Limit, parse database.FactsParser) (all []registry.Record, more bool, err error) {
+// collectPacked implements versionCollector.
+func collectPacked(rows *sql.Rows, limit pageLimit) (all []registry.Record, more bool, err error) {
 	var packed sql.NullString
 	counted := 0
 	for rows.Next() {
@@ -40,11 +36,11 @@ func (packedVersions) Collect(rows *sql.Rows, limit database.Limit, parse databa
 			return nil, false, err
 		}
 	}
-	if all, err = unpack(packed.String, counted, parse); err != nil {
+	if all, err = unpack(packed.String, counted); err != nil {
 		return nil, false, err
 	}
-	if limit.Rows > 0 && len(all) > limit.Rows {
-		all = all[:limit.Rows]
+	if limit.rows > 0 && len(all) > limit.rows {
+		all = all[:limit.rows]
 	}
 	return all, len(all) < counted, nil
 }
@@ -55,7 +51,7 @@ var (
 )
 
 // unpack returns the records of a packed text. Memory is allocated for counted records.
-func unpack(packed string, counted int, parse database.FactsParser) ([]registry.Record, error) {
+func unpack(packed string, counted int) ([]registry.Record, error) {
 	all := make([]registry.Record, 0, counted)
 	documents := make([]byte, 0, len(packed)) // unescaped documents are not longer, so they are never copied
 	for packed != "" {
@@ -67,7 +63,7 @@ func unpack(packed string, counted int, parse database.FactsParser) ([]registry.
 		if documents, packed, err = appendUnescaped(documents, rest); err != nil {
 			return nil, database.BrokenRow(err)
 		}
-		release, err := parse(facts)
+		release, err := parseFacts(facts)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package postgres
+package registryrecords
 
 import (
 	"errors"
@@ -20,39 +20,32 @@ func TestUnescape(t *testing.T) {
 	}
 }
 
-var errFacts = errors.New("other facts")
-
-// parseStatus accepts one text as facts.
-func parseStatus(facts string) (registry.Release, error) {
-	if facts != "the facts" {
-		return registry.Release{}, errFacts
-	}
-	return registry.Release{Status: registry.StatusActive}, nil
-}
+// packedFacts are facts with their size.
+const packedFacts = "36 com.example/a active 1 1 2 3 5 1.0.0"
 
 func TestUnpackRefusesAnIncompleteText(t *testing.T) {
-	packed := `9 the facts{"a":"\\"}` + endOfDocument
-	got, err := unpack(packed+packed, 3, parseStatus)
+	packed := packedFacts + `{"a":"\\"}` + endOfDocument
+	got, err := unpack(packed+packed, 3)
 	if err != nil || len(got) != 2 || got[1].Status != registry.StatusActive || string(got[1].Document) != `{"a":"\"}` {
 		t.Errorf("unpack = %+v, %v", got, err)
 	}
 	for n := 1; n < len(packed); n++ {
-		if _, err := unpack(packed[:n], 1, parseStatus); err == nil {
+		if _, err := unpack(packed[:n], 1); err == nil {
 			t.Errorf("unpack of %q returned no error", packed[:n])
 		}
 	}
-	for _, text := range []string{"-1 the facts{}" + endOfDocument, "x the facts{}" + endOfDocument, "99 the facts{}" + endOfDocument} {
-		if _, err := unpack(text, 1, parseStatus); err == nil {
+	for _, text := range []string{"-1 com.example/a{}" + endOfDocument, "x com.example/a{}" + endOfDocument, "99 com.example/a{}" + endOfDocument} {
+		if _, err := unpack(text, 1); err == nil {
 			t.Errorf("unpack of %q returned no error", text)
 		}
 	}
-	if _, err := unpack("3 the{}"+endOfDocument, 1, parseStatus); !errors.Is(err, errFacts) {
+	if _, err := unpack("3 the{}"+endOfDocument, 1); !errors.Is(err, errFacts) {
 		t.Errorf("unpack of broken facts: %v, want the error of the parser", err)
 	}
 }
 
 func TestUnpackKeepsDocumentsApart(t *testing.T) {
-	got, err := unpack("9 the facts{}"+endOfDocument+"9 the facts[1]"+endOfDocument, 2, parseStatus)
+	got, err := unpack(packedFacts+"{}"+endOfDocument+packedFacts+"[1]"+endOfDocument, 2)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("unpack = %+v, %v", got, err)
 	}

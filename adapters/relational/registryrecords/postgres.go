@@ -1,0 +1,88 @@
+package registryrecords
+
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// postgresSyntax is the syntax of PostgreSQL.
+var postgresSyntax = syntax{
+	fetchesFirst: true,
+	lockServer: `INSERT INTO servers (name) VALUES (?0) ON CONFLICT (name) DO NOTHING;
+		SELECT name FROM servers WHERE name = ?0 FOR UPDATE`,
+	activeLatest:    "CASE WHEN v.is_latest THEN v.status <> 'deleted' END",
+	updatedAfter:    "v.updated_at > ?",
+	nameMatches:     matchPattern("v.name"),
+	documentSize:    "octet_length(v.document)",
+	rowID:           "ctid",
+	withRowID:       "v.ctid = ANY (ARRAY(%))",
+	selectVersions:  selectPacked,
+	collectVersions: collectPacked,
+	updateStates:    updateManyStates,
+	unique:          uniqueErrors{version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest"},
+	namesWith:       namesWith,
+}
+
+// matchPattern returns the condition that a column matches a pattern, the argument, in upper or
+// lower case.
+func matchPattern(column string) string {
+	return "lower(" + column + `) LIKE lower(? COLLATE "C") ESCAPE '\'`
+}
+
+// namesWith returns the selection of the index of the parts of names, which it reads first and
+// alone: PostgreSQL would otherwise call its function, which is slow, for the rows of another
+// index.
+func namesWith(text, pattern, notBefore string) condition {
+	return condition{
+		text: `FROM (WITH found AS MATERIALIZED (SELECT name FROM servers WHERE server_parts(name) @@ CAST(? AS tsquery)) SELECT name FROM found) AS servers
+			WHERE ` + matchPattern("servers.name") + " AND servers.name >= ?",
+		args: []any{partsQuery(text), pattern, notBefore},
+	}
+}
+
+// minTrigram is the length of the parts of names in the index. A shorter text is the beginning of
+// parts.
+const minTrigram = 3
+
+// partsQuery returns the text search query for the names that have all parts of a text.
+func partsQuery(text string) string {
+	all := []rune(strings.ToLower(text))
+	quote := func(part []rune) string { return "'" + partEscaper.Replace(string(part)) + "'" }
+	if len(all) < minTrigram {
+		return quote(all) + ":*"
+	}
+	parts := make([]string, 0, len(all))
+	for i := range len(all) - minTrigram + 1 {
+		parts = append(parts, quote(all[i:i+minTrigram]))
+	}
+	return strings.Join(parts, " & ")
+}
+
+var partEscaper = strings.NewReplacer(`'`, `''`, `\`, `\\`)
+
+// maxUpdated is how many rows one statement of updateManyStates updates at most.
+const maxUpdated = 500
+
+// updateManyStates is syntax.updateStates with statements that update many rows each.
+func updateManyStates(releases []registry.Release) []statement {
+	const columns = 8
+	var all []statement
+	for len(releases) > 0 {
+		part := releases[:min(maxUpdated, len(releases))]
+		releases = releases[len(part):]
+		args := make([]any, 0, columns*len(part))
+		for _, r := range part {
+			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
+				database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest)
+		}
+		rows := strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?,?,?,?)", len(part)), ",")
+		all = append(all, statement{args: args, rows: int64(len(part)), text: `
+			WITH d (name, version, status, message, changed, published, updated, latest) AS (VALUES ` + rows + `)
+			UPDATE versions SET status = d.status, status_message = d.message,
+				status_changed_at = CAST(d.changed AS timestamptz), updated_at = CAST(d.updated AS timestamptz), is_latest = d.latest
+			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS timestamptz)`})
+	}
+	return all
+}
