@@ -1,7 +1,7 @@
 // Package readcache keeps finished responses to reads of the registry. A kept response is sent only
 // while the published versions have the revision that it was made at, so a change by any process is
 // seen at the latest after the time for which a revision is valid, and a change by this process at
-// once (ADR 12). While the database is away, kept responses are sent for a limited time.
+// once (ADR 15). While the database is away, kept responses are sent for a limited time.
 package readcache
 
 import (
