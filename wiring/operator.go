@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
@@ -49,7 +50,7 @@ var operatorSet = wire.NewSet(
 	learning.New, wire.Struct(new(learning.Ports), "*"),
 	delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet,
+	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet, wire.Value((*notices.Notifier)(nil)),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
@@ -66,9 +67,9 @@ type Operator struct {
 	GrantChanges  *delegating.GrantOperator
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator
-	Policies      *delegating.PolicyOperator
-	Reviews       *reviewing.Operator
-	Quarantine    *quarantining.Operator
+	Policies      *delegating.Policies
+	Reviews       *reviewing.Service
+	Quarantine    *quarantining.Service
 	Transfer      *transferring.Mover
 	AllowLists    *allowlist.Source
 	Views         *viewing.Operator

@@ -51,12 +51,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -146,9 +146,8 @@ var registrySet = wire.NewSet(
 
 // publisherSet provides the use cases of publishers and their API.
 var publisherSet = wire.NewSet(
-	registryapi.NewPublishers, wire.Bind(new(registryapi.Policies), new(*delegating.Service)),
-	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver,
-	delegating.New, wire.Struct(new(delegating.PersonPorts), "*"), policySet,
+	registryapi.NewPublishers, wire.Bind(new(registryapi.Policies), new(*delegating.Policies)),
+	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
 	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
 	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
 	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
@@ -157,29 +156,29 @@ var publisherSet = wire.NewSet(
 
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
-	registryapi.NewReviews, wire.Bind(new(registryapi.Reviewer), new(*reviewing.Service)),
-	reviewing.New, wire.Struct(new(reviewing.PersonPorts), "*"), operatorReviewSet,
-	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), inprocess.ReviewNotifierSet, newReviewReporter,
+	registryapi.NewReviews, operatorReviewSet,
+	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newReviewReporter,
 )
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
-var operatorReviewSet = wire.NewSet(reviewing.NewOperator, wire.Struct(new(reviewing.OperatorPorts), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"))
+var operatorReviewSet = wire.NewSet(
+	reviewing.New, wire.Struct(new(reviewing.Ports), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"), inprocess.ReviewNotifierSet,
+)
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(
 	delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
-	delegating.NewPolicyOperator, wire.Struct(new(delegating.PolicyOperatorPorts), "*"), inprocess.RecorderSet,
+	delegating.NewPolicies, wire.Struct(new(delegating.PolicyPorts), "*"), inprocess.RecorderSet, inprocess.ActsSet,
 )
 
 // curationSet provides the use cases of curation and their API.
 var curationSet = wire.NewSet(
-	registryapi.NewQuarantine,
-	quarantining.New, wire.Struct(new(quarantining.PersonPorts), "*"), wire.Bind(new(registryapi.Quarantiner), new(*quarantining.Service)), quarantineSet,
+	registryapi.NewQuarantine, wire.Bind(new(registryapi.Quarantiner), new(*quarantining.Service)), quarantineSet,
 )
 
-// quarantineSet provides what the service and operator commands do with quarantine. The recorder
-// comes from policySet.
-var quarantineSet = wire.NewSet(quarantining.NewOperator, wire.Struct(new(quarantining.OperatorPorts), "*"))
+// quarantineSet provides what the service and operator commands do with quarantine. The record of
+// acts comes from policySet.
+var quarantineSet = wire.NewSet(quarantining.New, wire.Struct(new(quarantining.Ports), "*"))
 
 // deliverySet provides the delivery of events to webhooks.
 var deliverySet = wire.NewSet(
@@ -209,7 +208,7 @@ var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"), wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"), wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits, newPluginStates, newDependencyStates,
-	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, operate.New,
+	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
 	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"),
 	wire.Struct(new(readiness)),
@@ -268,6 +267,7 @@ var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, countedSet)
 type registryAPIPorts struct {
 	Build   Build
 	Log     *logrus.Entry
+	Callers authority.Authority
 	Writer  *prometheus.Publisher
 	Docs    *apidocs.Docs
 	Reads   registryapi.Reads
@@ -277,7 +277,7 @@ type registryAPIPorts struct {
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Build, c.Log, c.Docs = registryapi.Build(p.Build), p.Log, p.Docs
-	api, end := registryapi.New(c, p.Reads, p.Writer, p.Kept)
+	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end
 }

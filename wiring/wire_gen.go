@@ -46,6 +46,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -59,7 +60,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -231,8 +231,39 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Log:        log,
 	}
 	restConfig := s.REST
-	delegatingConfig := s.Delegating
+	jwtConfig := s.Tokens
+	issuer, cleanup7, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
+	if err != nil {
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sessions := authrecords.NewSessions(db)
+	wiringSessionCacheSettings := sessionCacheSettings{
+		Valkey: valkeyConfig,
+		Memory: memoryConfig,
+		Root:   rootSecret,
+	}
 	wiringPartMetrics := newPartMetrics(parts, registerer)
+	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	checker := access.NewChecker(issuer, sessions, cache, clock)
+	trustLevel := s.WriteTrust
+	authority := inprocess.NewAuthority(checker, trustLevel)
+	delegatingConfig := s.Delegating
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
 	transactions := countTransactions(db, prometheusAudit)
 	policies := registryrecords.NewPolicies(db)
@@ -245,10 +276,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Makers:   makers,
 		Clock:    clock,
 	}
-	checker := delegating.NewChecker(delegatingConfig, checkerPorts)
+	delegatingChecker := delegating.NewChecker(delegatingConfig, checkerPorts)
 	keysourcesConfig := s.DomainKeys
 	sources, err := chooseKeySources(keysourcesConfig)
 	if err != nil {
+		cleanup8()
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -260,6 +293,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	oidcConfig := s.IDTokens
 	verifier, err := oidc.New(oidcConfig, clock)
 	if err != nil {
+		cleanup8()
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -271,17 +306,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
 	singleuseStore, err := chooseUsedProofs(wiringApiStore, decideConfig)
 	if err != nil {
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	jwtConfig := s.Tokens
-	issuer, cleanup7, err := jwt.Open(ctx, jwtConfig, keyring, clock, log)
-	if err != nil {
+		cleanup8()
+		cleanup7()
 		cleanup6()
 		cleanup5()
 		cleanup4()
@@ -296,8 +322,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	email := s.Email
 	brand := email.Brand
 	pluginhostConfig := s.Plugins
-	host, cleanup8, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
+	host, cleanup9, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
+		cleanup8()
 		cleanup7()
 		cleanup6()
 		cleanup5()
@@ -309,6 +336,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	stepupCouriers, err := chooseCouriers(service, couriers, parts, host, log)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -330,6 +358,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
 	if err != nil {
+		cleanup9()
 		cleanup8()
 		cleanup7()
 		cleanup6()
@@ -360,7 +389,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	proverPorts := delegating.ProverPorts{
 		Transactions: transactions,
 		Policies:     policies,
-		Checker:      checker,
+		Checker:      delegatingChecker,
 		Keys:         sources,
 		Identities:   verifier,
 		Used:         singleuseStore,
@@ -371,47 +400,22 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prover := delegating.NewProver(delegatingConfig, proverPorts)
 	prometheusProver := countProofs(prover, wiringPartMetrics)
 	recorder := inprocess.NewRecorder(trail)
-	policyOperatorPorts := delegating.PolicyOperatorPorts{
+	policyPorts := delegating.PolicyPorts{
 		Transactions: transactions,
 		Policies:     policies,
-		Checker:      checker,
+		Checker:      delegatingChecker,
+		Grants:       grants,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	policyOperator := delegating.NewPolicyOperator(delegatingConfig, policyOperatorPorts)
-	sessions := authrecords.NewSessions(db)
-	wiringSessionCacheSettings := sessionCacheSettings{
-		Valkey: valkeyConfig,
-		Memory: memoryConfig,
-		Root:   rootSecret,
-	}
-	cache, cleanup9, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
-	if err != nil {
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
-	accessChecker := access.NewChecker(issuer, sessions, cache, clock)
-	trustLevel := s.WriteTrust
-	authority := inprocess.NewAuthority(accessChecker, trail, trustLevel)
-	personPorts := delegating.PersonPorts{
-		Operator:  policyOperator,
-		Grants:    grants,
-		Authority: authority,
-	}
-	delegatingService := delegating.New(personPorts)
-	registryapiPublishers := registryapi.NewPublishers(prometheusProver, delegatingService)
+	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
+	registryapiPublishers := registryapi.NewPublishers(authority, prometheusProver, delegatingPolicies)
 	registryrecordsConfig := s.Servers
 	servers := registryrecords.NewServers(db, registryrecordsConfig)
 	quarantine := registryrecords.NewQuarantine(db)
 	mirrors := registryrecords.NewMirrors(db)
+	acts := inprocess.NewActs(trail)
 	webhooks := registryrecords.NewWebhooks(db)
 	deliveries := registryrecords.NewDeliveries(db)
 	encoder := _wireEncoderValue
@@ -423,16 +427,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:    entropy,
 	}
 	notifyingRecorder := notifying.NewRecorder(recorderPorts)
-	operatorPorts := quarantining.OperatorPorts{
-		Transactions: transactions,
-		Writer:       servers,
-		Quarantine:   quarantine,
-		Mirrors:      mirrors,
-		Recorder:     recorder,
-		Events:       notifyingRecorder,
-		Clock:        clock,
-	}
-	operator := quarantining.NewOperator(operatorPorts)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup9()
@@ -446,14 +440,19 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	quarantiningPersonPorts := quarantining.PersonPorts{
-		Operator:  operator,
-		Grants:    grants,
-		Authority: authority,
-		Cursors:   sealer,
+	quarantiningPorts := quarantining.Ports{
+		Transactions: transactions,
+		Writer:       servers,
+		Quarantine:   quarantine,
+		Mirrors:      mirrors,
+		Grants:       grants,
+		Acts:         acts,
+		Events:       notifyingRecorder,
+		Cursors:      sealer,
+		Clock:        clock,
 	}
-	quarantiningService := quarantining.New(quarantiningPersonPorts)
-	registryapiQuarantine := registryapi.NewQuarantine(quarantiningService)
+	quarantiningService := quarantining.New(quarantiningPorts)
+	registryapiQuarantine := registryapi.NewQuarantine(authority, quarantiningService)
 	recheckConfig := s.Recheck
 	recheck := eventlog.NewRecheck(log)
 	recheckPorts := delegating.RecheckPorts{
@@ -478,7 +477,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Events:     notifyingRecorder,
 		Recorder:   recorder,
 	}
-	reviewingOperatorPorts := reviewing.OperatorPorts{
+	reviewNotifier := inprocess.NewReviewNotifier(notifier)
+	reviewingPorts := reviewing.Ports{
 		Transactions: transactions,
 		Reviews:      reviews,
 		Rules:        reviewRules,
@@ -487,23 +487,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Quarantine:   quarantine,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
+		Grants:       grants,
 		Ender:        mirrorEnder,
+		Acts:         acts,
 		Recorder:     recorder,
+		Notifier:     reviewNotifier,
 		Events:       notifyingRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	reviewingOperator := reviewing.NewOperator(reviewingOperatorPorts)
-	reviewNotifier := inprocess.NewReviewNotifier(notifier)
-	reviewingPersonPorts := reviewing.PersonPorts{
-		Operator:  reviewingOperator,
-		Grants:    grants,
-		Authority: authority,
-		Notifier:  reviewNotifier,
-	}
-	reviewingService := reviewing.New(reviewingPersonPorts)
-	registryapiReviews := registryapi.NewReviews(reviewingService)
+	reviewingService := reviewing.New(reviewingPorts)
+	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
 	reviewNotices := registryrecords.NewReviewNotices(db)
 	reporter := newReviewReporter(log, wiringPartMetrics)
 	reminderPorts := reviewing.ReminderPorts{
@@ -567,9 +562,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Waiter:       clock,
 		Entropy:      entropy,
 	}
-	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
+	operator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
 	mirroringReporter := newMirrorReporter(log, wiringPartMetrics)
-	mirroringRunner := mirroring.NewRunner(mirroringOperator, mirroringReporter)
+	mirroringRunner := mirroring.NewRunner(operator, mirroringReporter)
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
@@ -585,10 +580,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reader:       servers,
 		Quarantine:   quarantine,
 		Grants:       grants,
-		Policies:     checker,
+		Policies:     delegatingChecker,
 		Reviews:      reviews,
 		Rules:        reviewRules,
-		Authority:    authority,
+		Acts:         acts,
 		Ender:        mirrorEnder,
 		Events:       notifyingRecorder,
 		Ownership:    ownershipChecker,
@@ -619,6 +614,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringRegistryAPIPorts := registryAPIPorts{
 		Build:   b,
 		Log:     log,
+		Callers: authority,
 		Writer:  prometheusPublisher,
 		Docs:    docs,
 		Reads:   reads,
@@ -827,7 +823,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	devicesService := devices.New(devicesPorts)
 	useCases := authapi.UseCases{
-		Access:      accessChecker,
+		Access:      checker,
 		Refusals:    refusals,
 		SignIn:      signIn,
 		Credentials: credentialsService,
@@ -842,18 +838,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	cookiesPorts := cookies.Ports{
 		Cookies:  sessionCookies,
 		Sessions: sessions,
-		Access:   accessChecker,
+		Access:   checker,
 		Cache:    cache,
-		Tokens:   issuer,
 		Clock:    clock,
 		Entropy:  entropy,
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
 	sitePorts := site.Ports{
-		Cookies:  cookiesService,
-		Accounts: accounts,
-		Grants:   grants,
-		Refusals: refusals,
+		Cookies:   cookiesService,
+		Authority: authority,
+		Accounts:  accounts,
+		Grants:    grants,
+		Refusals:  refusals,
 	}
 	ports2 := signin2.Ports{
 		StepUp: stepupService,
@@ -871,11 +867,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reader:  browser,
 		Own:     own,
 	}
-	reviewingPorts := reviewing2.Ports{
+	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,
 		Quarantine: quarantiningService,
 	}
-	authorizer := operate.New(grants, authority)
+	operators := delegating.NewOperators(grants, acts)
 	peoplePorts := people.Ports{
 		Accounts:    accounts,
 		Devices:     authrecordsDevices,
@@ -915,14 +911,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     recorder,
 	}
 	grantOperator := delegating.NewGrantOperator(grantPorts)
-	viewingOperatorPorts := viewing.OperatorPorts{
+	operatorPorts := viewing.OperatorPorts{
 		Transactions: transactions,
 		Views:        views,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	viewingOperator := viewing.NewOperator(viewingOperatorPorts)
+	viewingOperator := viewing.NewOperator(operatorPorts)
 	notifyingOperatorPorts := notifying.OperatorPorts{
 		Transactions: transactions,
 		Webhooks:     webhooks,
@@ -940,14 +936,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	wiringReadiness := &readiness{}
 	dependencyStates := newDependencyStates(wiringReadiness)
 	operatingPorts := operating.Ports{
-		Authorizer:   authorizer,
+		Operators:    operators,
 		People:       peopleService,
 		Sessions:     devicesOperator,
 		Grants:       grants,
 		GrantChanges: grantOperator,
-		Policies:     policyOperator,
+		Policies:     delegatingPolicies,
 		Views:        viewingOperator,
-		Mirrors:      mirroringOperator,
+		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
 		Trail:        trail,
 		Limits:       limits,
@@ -959,7 +955,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		SignIn:     ports2,
 		Account:    accountPorts,
 		Publishing: ports3,
-		Reviewing:  reviewingPorts,
+		Reviewing:  ports4,
 		Operating:  operatingPorts,
 	}
 	consoleConsole := newConsole(parts, browser, authPorts, signIn, prometheusPublisher)
@@ -1327,15 +1323,16 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:    clock,
 	}
 	checker := delegating.NewChecker(delegatingConfig, checkerPorts)
-	policyOperatorPorts := delegating.PolicyOperatorPorts{
+	policyPorts := delegating.PolicyPorts{
 		Transactions: runner,
 		Policies:     policies,
 		Checker:      checker,
+		Grants:       grants,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	policyOperator := delegating.NewPolicyOperator(delegatingConfig, policyOperatorPorts)
+	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
 	reviews := registryrecords.NewReviews(db)
 	reviewRules := registryrecords.NewReviewRules(db)
 	registryrecordsConfig := s.Servers
@@ -1363,12 +1360,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Events:     notifyingRecorder,
 		Recorder:   recorder,
 	}
+	acts := inprocess.NewActs(trail)
+	notifier := _wireNotifierValue
+	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
-	operatorPorts := reviewing.OperatorPorts{
+	reviewingPorts := reviewing.Ports{
 		Transactions: runner,
 		Reviews:      reviews,
 		Rules:        reviewRules,
@@ -1377,24 +1377,29 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Quarantine:   quarantine,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
+		Grants:       grants,
 		Ender:        mirrorEnder,
+		Acts:         acts,
 		Recorder:     recorder,
+		Notifier:     reviewNotifier,
 		Events:       notifyingRecorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	reviewingOperator := reviewing.NewOperator(operatorPorts)
-	quarantiningOperatorPorts := quarantining.OperatorPorts{
+	reviewingService := reviewing.New(reviewingPorts)
+	quarantiningPorts := quarantining.Ports{
 		Transactions: runner,
 		Writer:       servers,
 		Quarantine:   quarantine,
 		Mirrors:      mirrors,
-		Recorder:     recorder,
+		Grants:       grants,
+		Acts:         acts,
 		Events:       notifyingRecorder,
+		Cursors:      sealer,
 		Clock:        clock,
 	}
-	quarantiningOperator := quarantining.NewOperator(quarantiningOperatorPorts)
+	quarantiningService := quarantining.New(quarantiningPorts)
 	transferringPorts := transferring.Ports{
 		Transactions: runner,
 		Writer:       servers,
@@ -1407,14 +1412,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	mover := transferring.New(transferringPorts)
 	source := allowlist.NewSource(servers)
 	views := registryrecords.NewViews(db, servers)
-	viewingOperatorPorts := viewing.OperatorPorts{
+	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
 		Recorder:     recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	viewingOperator := viewing.NewOperator(viewingOperatorPorts)
+	viewingOperator := viewing.NewOperator(operatorPorts)
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
 		cleanup()
@@ -1469,9 +1474,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		GrantChanges:  grantOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,
-		Policies:      policyOperator,
-		Reviews:       reviewingOperator,
-		Quarantine:    quarantiningOperator,
+		Policies:      delegatingPolicies,
+		Reviews:       reviewingService,
+		Quarantine:    quarantiningService,
 		Transfer:      mover,
 		AllowLists:    source,
 		Views:         viewingOperator,
@@ -1486,5 +1491,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 }
 
 var (
-	_wireTracingValue = otlp.Tracing{}
+	_wireTracingValue  = otlp.Tracing{}
+	_wireNotifierValue = (*notices.Notifier)(nil)
 )

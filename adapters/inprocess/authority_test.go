@@ -13,7 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -34,10 +36,10 @@ func (echoVerifier) Verify(_ context.Context, t auth.AccessToken) (secrets.Token
 	return secrets.TokenClaims{UserID: auth.UserID(t), SessionID: auth.SessionID(t)}, nil
 }
 
-func newAuthority(t *testing.T) (*inprocess.Authority, *fakedb.AuditLog) {
+func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 	t.Helper()
 	db, ctx := fakedb.New(), context.Background()
-	sessions, log := fakedb.NewSessions(db), fakedb.NewAuditLog(db)
+	sessions := fakedb.NewSessions(db)
 	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}); err != nil {
 		t.Fatal(err)
 	}
@@ -45,60 +47,61 @@ func newAuthority(t *testing.T) (*inprocess.Authority, *fakedb.AuditLog) {
 		t.Fatal(err)
 	}
 	err := sessions.Create(ctx, auth.Session{
-		ID: "anna", UserID: "anna", DeviceID: "d", TrustLevel: auth.LimitedTrust, IPAddress: netip.MustParseAddr("203.0.113.7"),
+		ID: "anna", UserID: "anna", DeviceID: "d", TrustLevel: level, IPAddress: netip.MustParseAddr("203.0.113.7"),
 		CreatedAt: noon, LastActivity: noon, ExpiresAt: noon.Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checker := access.NewChecker(echoVerifier{}, sessions, memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
-	return inprocess.NewAuthority(checker, audit.New(log, clocktest.NewManual(noon), randomSource{}), auth.FullTrust), log
+	return inprocess.NewAuthority(checker, auth.FullTrust)
 }
 
+// TestIdentify checks that a token and a session lead to the same caller, at the address of the request.
 func TestIdentify(t *testing.T) {
-	a, _ := newAuthority(t)
-	c, err := a.Identify(context.Background(), "anna")
-	want := authority.Caller{UserID: "anna", SessionID: "anna", TrustLevel: "LIMITED_TRUST", Address: netip.MustParseAddr("203.0.113.7")}
-	if err != nil || c != want {
-		t.Errorf("caller %+v, error %v; want %+v", c, err, want)
-	}
-	for _, token := range []string{"", "unknown"} {
-		if _, err := a.Identify(context.Background(), token); !fault.Is(err, fault.Unauthenticated) {
-			t.Errorf("token %q: %v, want fault.Unauthenticated", token, err)
+	a, from := newAuthority(t, auth.LimitedTrust), netip.MustParseAddr("203.0.113.8")
+	for name, identify := range map[string]func(context.Context, string, netip.Addr) (authority.Caller, error){
+		"token": a.Identify, "session": a.IdentifySession,
+	} {
+		c, err := identify(t.Context(), "anna", from)
+		holder, refused := c.Person()
+		session, level := c.Session()
+		if err != nil || holder != "anna" || refused != nil || session != "anna" || level != "LIMITED_TRUST" || c.Address() != from || c.Publisher() != nil {
+			t.Errorf("%s: the caller is %+v, error %v", name, c, err)
+		}
+		for _, id := range []string{"", "unknown"} {
+			if _, err := identify(t.Context(), id, from); !fault.Is(err, fault.Unauthenticated) {
+				t.Errorf("%s %q: %v, want fault.Unauthenticated", name, id, err)
+			}
 		}
 	}
 }
 
-func TestRequireTrust(t *testing.T) {
-	a, _ := newAuthority(t)
-	for level, ok := range map[string]bool{
-		"FULL_TRUST": true, "LIMITED_TRUST": false, "UNVERIFIED": false, "HIGH_RISK": false, "": false, "ROOT": false,
+// TestTrust checks what each trust level permits: only HIGH_RISK may not read what is not public.
+func TestTrust(t *testing.T) {
+	for level, may := range map[auth.TrustLevel]struct{ read, write bool }{
+		auth.FullTrust: {true, true}, auth.LimitedTrust: {true, false}, auth.Unverified: {true, false}, auth.HighRisk: {},
 	} {
-		err := a.RequireTrust(context.Background(), authority.Caller{TrustLevel: level})
-		if ok != (err == nil) {
-			t.Errorf("%q: %v", level, err)
+		c, err := newAuthority(t, level).Identify(t.Context(), "anna", netip.Addr{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if f, is := fault.As(err); !ok && (!is || f.Kind != fault.Forbidden || f.Details["challenge"] == nil) {
-			t.Errorf("%q: %v, want fault.Forbidden with a challenge", level, err)
-		}
-	}
-}
-
-// TestRequireVerified checks that only HIGH_RISK, and what is no level, may not read what is not public.
-func TestRequireVerified(t *testing.T) {
-	a, _ := newAuthority(t)
-	for level, ok := range map[string]bool{
-		"FULL_TRUST": true, "LIMITED_TRUST": true, "UNVERIFIED": true, "HIGH_RISK": false, "": false, "ROOT": false,
-	} {
-		if err := a.RequireVerified(context.Background(), authority.Caller{TrustLevel: level}); ok != (err == nil) || err != nil && !fault.Is(err, fault.Forbidden) {
-			t.Errorf("%q: %v", level, err)
+		for name, check := range map[string]struct {
+			require func() (registry.Holder, error)
+			may     bool
+		}{"read": {c.RequireReader, may.read}, "write": {c.RequireWriter, may.write}, "full trust": {c.RequireFullTrust, may.write}} {
+			_, err := check.require()
+			if f, is := fault.As(err); check.may != (err == nil) || is && (f.Kind != fault.Forbidden || f.Details["challenge"] == nil) {
+				t.Errorf("%s at %s: %v", name, level, err)
+			}
 		}
 	}
 }
 
 func TestRecord(t *testing.T) {
-	a, log := newAuthority(t)
-	ctx, caller := context.Background(), authority.Caller{UserID: "anna", SessionID: "s", TrustLevel: "FULL_TRUST"}
+	log := fakedb.NewAuditLog(fakedb.New())
+	a := inprocess.NewActs(audit.New(log, clocktest.NewManual(noon), randomSource{}))
+	ctx, caller := context.Background(), authoritytest.Person("anna")
 	for _, act := range []authority.Act{
 		{Caller: caller, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"},
 		{Caller: caller, Action: "edit", ServerName: "com.example/a", Reason: "no grant"},
@@ -121,7 +124,7 @@ func TestRecord(t *testing.T) {
 			_, refused := e.Details["reason"]
 			warning, _ := e.Details["warning"].(string)
 			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
-				e.Details["userId"] != "anna" || e.Details["sessionId"] != "s" || e.Details["trustLevel"] != "FULL_TRUST" ||
+				e.Details["userId"] != "anna" || e.Details["sessionId"] != "anna" || e.Details["trustLevel"] != "FULL_TRUST" ||
 				e.Details["serverName"] != "com.example/a" || warning != act.Warning {
 				t.Errorf("the event %+v does not describe the act %+v", e, act)
 			}

@@ -89,12 +89,12 @@ func (s *Publishers) NotifyMaker(n authority.PublisherNotice) {
 }
 
 // readPublisher returns the publisher of a token.
-func readPublisher(content *auth.Publisher) (*authority.Publisher, error) {
-	p := &authority.Publisher{Method: publisher.Method(content.Method), Subject: content.Subject}
+func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
+	p := authority.Publisher{Method: publisher.Method(content.Method), Subject: content.Subject}
 	for _, permission := range content.Permissions {
 		pattern, err := registry.ParsePattern(permission.Pattern)
 		if err != nil {
-			return nil, fault.Wrap(fault.Unauthenticated, "the access token is not valid", err)
+			return authority.Publisher{}, fault.Wrap(fault.Unauthenticated, "the access token is not valid", err)
 		}
 		actions := make([]publisher.Action, len(permission.Actions))
 		for i, a := range permission.Actions {

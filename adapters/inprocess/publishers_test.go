@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -35,7 +36,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 	t.Cleanup(closeSigner)
 	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{}})
-	return publishers, inprocess.NewAuthority(checker, trail, auth.FullTrust), log
+	return publishers, inprocess.NewAuthority(checker, auth.FullTrust), log
 }
 
 func newPublisher(t *testing.T) authority.Publisher {
@@ -57,8 +58,8 @@ func TestIssuedTokenIdentifiesItsPublisher(t *testing.T) {
 	if err != nil || !expires.Equal(noon.Add(publisher.TokenTTL)) {
 		t.Fatalf("token expires %s, error %v", expires, err)
 	}
-	got, err := a.Identify(t.Context(), token)
-	if err != nil || !reflect.DeepEqual(got, authority.Caller{Publisher: &want}) {
+	got, err := a.Identify(t.Context(), token, authoritytest.Address())
+	if err != nil || !reflect.DeepEqual(got, authority.NewPublisher(want, authoritytest.Address())) {
 		t.Errorf("Identify = %+v, %v, want %+v and no session", got, err, want)
 	}
 }
@@ -101,15 +102,17 @@ func TestRecordProof(t *testing.T) {
 }
 
 func TestActOfAPublisherHasNoUser(t *testing.T) {
-	_, a, log := newPublishers(t)
+	log := fakedb.NewAuditLog(fakedb.New())
+	a := inprocess.NewActs(audit.New(log, clocktest.NewManual(noon), randomSource{}))
 	caller := newPublisher(t)
-	err := a.Record(t.Context(), authority.Act{Caller: authority.Caller{Publisher: &caller}, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"})
+	act := authority.Act{Caller: authority.NewPublisher(caller, authoritytest.Address()), Action: "publish", ServerName: "com.example/a", Version: "1.0.0"}
+	err := a.Record(t.Context(), act)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := onlyEvent(t, log)
 	want := map[string]any{
-		"action": "publish", "serverName": "com.example/a", "version": "1.0.0", "publisher": "example.com", "authMethod": "dns", "policies": []any{"p1"},
+		"action": "publish", "serverName": "com.example/a", "version": "1.0.0", "publisher": "example.com", "authMethod": "dns", "policies": []any{"p1"}, "ipAddress": "192.0.2.7",
 	}
 	if e.UserID != "" || !e.Success || e.Type != auth.RegistryChange || !reflect.DeepEqual(e.Details, want) {
 		t.Errorf("the event is %+v, want %v without a user", e, want)

@@ -12,6 +12,9 @@ var RecorderSet = wire.NewSet(NewRecorder, wire.Bind(new(authority.Recorder), ne
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)))
 
+// ActsSet provides the record of what callers do.
+var ActsSet = wire.NewSet(NewActs, wire.Bind(new(authority.Acts), new(*Acts)))
+
 // PublishersSet provides the tokens, events and notices of publishers.
 var PublishersSet = wire.NewSet(NewPublishers, wire.Bind(new(authority.Publishers), new(*Publishers)))
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
 
@@ -71,9 +72,15 @@ func TestPublications(t *testing.T) {
 	p := NewPublisher(publishing.New(publishing.Config{WritesOff: true}, publishing.Ports{}), registry)
 	ctx := t.Context()
 	for name, change := range map[string]func() error{
-		"publish": func() error { _, err := p.Publish(ctx, publishing.Request{}); return err },
-		"replace": func() error { _, err := p.Replace(ctx, publishing.Request{}, publishing.Target{}); return err },
-		"delete":  func() error { _, err := p.Delete(ctx, publishing.Request{}, publishing.Target{}); return err },
+		"publish": func() error { _, err := p.Publish(ctx, authority.Caller{}, publishing.Request{}); return err },
+		"replace": func() error {
+			_, err := p.Replace(ctx, authority.Caller{}, publishing.Request{}, publishing.Target{})
+			return err
+		},
+		"delete": func() error {
+			_, err := p.Delete(ctx, authority.Caller{}, publishing.Request{}, publishing.Target{})
+			return err
+		},
 	} {
 		if err := change(); !fault.Is(err, fault.Unsupported) {
 			t.Errorf("%s: error is %v, want fault.Unsupported", name, err)

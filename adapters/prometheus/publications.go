@@ -9,14 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
-)
-
-// Operations that change the registry.
-const (
-	opPublish = "publish"
-	opReplace = "replace"
-	opDelete  = "delete"
-	opStatus  = "status" // of one version, or of all versions of a server together
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 const (
@@ -49,62 +42,75 @@ func NewPublisher(p *publishing.Publisher, r prometheus.Registerer) *Publisher {
 		Help: "Requested changes of the registry, by their outcome.",
 	}, []string{"operation", "outcome"})
 	r.MustRegister(vector)
+	operations := []string{
+		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete), string(publishing.OpStatus),
+	}
 	outcomes := []string{publicationDone, publicationPending, unavailable, failed}
 	for _, refusal := range refusals {
 		outcomes = append(outcomes, refusal)
 	}
-	return &Publisher{publisher: p, outcomes: newTable(vector, []string{opPublish, opReplace, opDelete, opStatus}, outcomes)}
+	return &Publisher{publisher: p, outcomes: newTable(vector, operations, outcomes)}
 }
 
 // WritesOff reports whether writes are turned off.
 func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 
+// Refuse counts a change that is refused before it is known who makes it, and returns the error.
+func (p *Publisher) Refuse(of publishing.Operation, err error) error {
+	if err != nil {
+		p.countOutcome(of, err)
+	}
+	return err
+}
+
 // Publish publishes a version and counts the outcome.
-func (p *Publisher) Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error) {
-	outcome, err := p.publisher.Publish(ctx, r)
-	p.countDocument(opPublish, outcome, err)
+func (p *Publisher) Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error) {
+	outcome, err := p.publisher.Publish(ctx, who, r)
+	p.countDocument(publishing.OpPublish, outcome, err)
 	return outcome, err
 }
 
 // Replace replaces the document of a version and counts the outcome.
-func (p *Publisher) Replace(ctx context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
-	outcome, err := p.publisher.Replace(ctx, r, t)
-	p.countDocument(opReplace, outcome, err)
+func (p *Publisher) Replace(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
+	outcome, err := p.publisher.Replace(ctx, who, r, t)
+	p.countDocument(publishing.OpReplace, outcome, err)
 	return outcome, err
 }
 
 // Delete deletes a version and counts the outcome.
-func (p *Publisher) Delete(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
-	record, err := p.publisher.Delete(ctx, r, t)
-	p.countOutcome(opDelete, err)
+func (p *Publisher) Delete(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+	record, err := p.publisher.Delete(ctx, who, r, t)
+	p.countOutcome(publishing.OpDelete, err)
 	return record, err
 }
 
 // SetStatus changes the status of a version and counts the outcome.
-func (p *Publisher) SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
-	record, err := p.publisher.SetStatus(ctx, r, t)
-	p.countOutcome(opStatus, err)
+func (p *Publisher) SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+	record, err := p.publisher.SetStatus(ctx, who, r, t)
+	p.countOutcome(publishing.OpStatus, err)
 	return record, err
 }
 
 // SetStatusAll changes the status of all versions of a server and counts one outcome.
-func (p *Publisher) SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error) {
-	changed, err := p.publisher.SetStatusAll(ctx, r, serverName, room)
-	p.countOutcome(opStatus, err)
+func (p *Publisher) SetStatusAll(
+	ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
+) (browsing.History, error) {
+	changed, err := p.publisher.SetStatusAll(ctx, who, r, serverName, room)
+	p.countOutcome(publishing.OpStatus, err)
 	return changed, err
 }
 
 // countDocument counts the outcome of a document, which may wait for review.
-func (p *Publisher) countDocument(operation string, o publishing.Outcome, err error) {
+func (p *Publisher) countDocument(operation publishing.Operation, o publishing.Outcome, err error) {
 	if err == nil && o.Pending != "" {
-		p.outcomes[operation].increment(publicationPending)
+		p.outcomes[string(operation)].increment(publicationPending)
 		return
 	}
 	p.countOutcome(operation, err)
 }
 
-func (p *Publisher) countOutcome(operation string, err error) {
-	p.outcomes[operation].increment(publicationOutcome(err))
+func (p *Publisher) countOutcome(operation publishing.Operation, err error) {
+	p.outcomes[string(operation)].increment(publicationOutcome(err))
 }
 
 func publicationOutcome(err error) string {

@@ -16,24 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-// Caller is the sender of a request: a person with a session, or a publisher without one.
-type Caller struct {
-	UserID     string
-	SessionID  string
-	TrustLevel string
-	Address    netip.Addr
-	// Publisher is set if the token was issued for a proof (contract P-15). The fields of a session
-	// are empty then.
-	Publisher *Publisher
-}
-
-// Publisher is a caller that has proved a domain or an identity, and has no session.
-type Publisher struct {
-	Method      publisher.Method
-	Subject     string // what it has proved (publisher.Proof.Subject)
-	Permissions []publisher.Permission
-}
-
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
 type Act struct {
 	Caller     Caller
@@ -49,19 +31,8 @@ type Act struct {
 	Note   string // why the caller made it, in the caller's words; empty for nothing
 }
 
-// Authority identifies and authorizes callers. All methods are safe for concurrent use.
-type Authority interface {
-	// Identify returns the caller to whom an access token belongs. It returns fault.Unauthenticated
-	// when the token is missing, unknown, expired or of a session that has ended.
-	Identify(ctx context.Context, token string) (Caller, error)
-	// RequireTrust returns fault.Forbidden if the caller's trust level is too low to change the
-	// registry. The error asks for a step-up, with the challenge of RFC 9470 in the detail
-	// "challenge".
-	RequireTrust(ctx context.Context, c Caller) error
-	// RequireVerified is RequireTrust for reading what is not public, which needs UNVERIFIED.
-	RequireVerified(ctx context.Context, c Caller) error
-	// RequireFullTrust is RequireTrust for what always needs FULL_TRUST.
-	RequireFullTrust(ctx context.Context, c Caller) error
+// Acts records what callers do to the registry. It is safe for concurrent use.
+type Acts interface {
 	// Record writes an act to the audit log, in the transaction that the context carries, if any.
 	Record(ctx context.Context, a Act) error
 }

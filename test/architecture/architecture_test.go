@@ -23,6 +23,7 @@ func TestTree(t *testing.T) {
 		"docs":              checkPackageComments,
 		"sizes":             checkSizes,
 		"pages":             checkHandlers,
+		"callers":           checkCallers,
 		"names":             checkPackageNames,
 		"names of comments": checkDocNames,
 		"waits":             func(all []source) []violation { return checkWaits(all, realWaits) },

@@ -170,6 +170,17 @@ const (
 	maxHandlerLines = 20
 )
 
+// callerMakers are the functions of ports/authority that make callers, and the folders that may mention them:
+// the authority, its fake for tests, operator commands, and the pages that check the grant to operate.
+var callerMakers = map[string][]string{
+	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
+	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
+	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating"},
+}
+
+// tokenTakers are the files of core, outside of core/auth, with a token as text that is no access token.
+var tokenTakers = []string{"core/registry/delegating/prove.go"}
+
 // watchedWords are words that plain technical English hardly uses in comments and documents, and
 // that this project once used in every second sentence.
 var watchedWords = []string{

@@ -36,7 +36,7 @@ func BenchmarkReads(b *testing.B) {
 		s.page.Records = append(s.page.Records, record(b, fmt.Sprintf("com.example/server-%03d", i), "1.0.0"))
 	}
 	app := fiber.New(fiber.Config{CaseSensitive: true, StrictRouting: true})
-	api, _ := registryapi.New(registryapi.Config{}, newReads(s, newViews(b)), nil, readcache.Ports{})
+	api, _ := registryapi.New(registryapi.Config{}, anybody{}, newReads(s, newViews(b)), nil, readcache.Ports{})
 	api.Mount(app)
 	app.Get("/constant", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	handle := app.Handler()

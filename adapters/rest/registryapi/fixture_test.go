@@ -122,7 +122,7 @@ func serve(t *testing.T, cfg registryapi.Config, servers registrystore.SnapshotR
 func serveReads(t *testing.T, cfg registryapi.Config, r registryapi.Reads, w registryapi.Writer, log *logrus.Entry) string {
 	t.Helper()
 	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
-	api, end := registryapi.New(cfg, r, w, readcache.Ports{Changes: noChanges{}, Clock: at})
+	api, end := registryapi.New(cfg, anybody{}, r, w, readcache.Ports{Changes: noChanges{}, Clock: at})
 	t.Cleanup(end)
 	return resttest.Serve(t, rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: log}))
 }

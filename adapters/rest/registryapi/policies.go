@@ -6,10 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // policyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong to
@@ -45,15 +45,7 @@ func newPolicyResponse(p *delegating.Policy) policyResponse {
 	return r
 }
 
-func newPolicyRequest(c *fiber.Ctx) delegating.Request {
-	return delegating.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
-}
-
-func (a *Publishers) addPolicy(c *fiber.Ctx) error {
-	r := newPolicyRequest(c)
-	if err := a.policies.Authorize(c.UserContext(), r); err != nil {
-		return err
-	}
+func (a *Publishers) addPolicy(c *fiber.Ctx, who authority.Caller) error {
 	body, err := jsonbody.Read(c)
 	if err != nil {
 		return err
@@ -67,15 +59,15 @@ func (a *Publishers) addPolicy(c *fiber.Ctx) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	p, err := a.policies.Add(c.UserContext(), r, draft)
+	p, err := a.policies.Add(c.UserContext(), who, draft)
 	if err != nil {
 		return err
 	}
 	return sendUncached(c, http.StatusCreated, newPolicyResponse(&p))
 }
 
-func (a *Publishers) listPolicies(c *fiber.Ctx) error {
-	list, err := a.policies.List(c.UserContext(), newPolicyRequest(c))
+func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
+	list, err := a.policies.List(c.UserContext(), who)
 	if err != nil {
 		return err
 	}
@@ -86,9 +78,9 @@ func (a *Publishers) listPolicies(c *fiber.Ctx) error {
 	return sendUncached(c, http.StatusOK, map[string][]policyResponse{"publishers": responses})
 }
 
-func (a *Publishers) removePolicy(c *fiber.Ctx) error {
+func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {
 	id := strings.ToLower(strings.Clone(c.Params(policyParam)))
-	if err := a.policies.Remove(c.UserContext(), newPolicyRequest(c), publisher.PolicyID(id)); err != nil {
+	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id)); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

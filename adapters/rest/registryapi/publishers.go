@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 const (
@@ -18,32 +19,32 @@ const (
 	policyParam  = "id"
 )
 
-// Prover exchanges proofs for tokens. *prove.Prover implements it and documents the errors.
+// Prover exchanges proofs for tokens. *delegating.Prover implements it and documents the errors.
 type Prover interface {
 	Switched() error
 	ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error)
 	ProveIdentity(ctx context.Context, r delegating.IdentityRequest) (delegating.Token, error)
 }
 
-// Policies manages policies. *policies.Service implements it and documents the errors.
+// Policies manages policies. *delegating.Policies implements it and documents the errors.
 type Policies interface {
-	Authorize(ctx context.Context, r delegating.Request) error
-	Add(ctx context.Context, r delegating.Request, d publisher.Draft) (delegating.Policy, error)
-	List(ctx context.Context, r delegating.Request) ([]delegating.Policy, error)
-	Remove(ctx context.Context, r delegating.Request, id publisher.PolicyID) error
+	Add(ctx context.Context, who authority.Caller, d publisher.Draft) (delegating.Policy, error)
+	List(ctx context.Context, who authority.Caller) ([]delegating.Policy, error)
+	Remove(ctx context.Context, who authority.Caller, id publisher.PolicyID) error
 }
 
 // Publishers is the part of the API for publishers without a session: the exchange of proofs for
 // tokens, and policies (contract P-1, P-20). The use cases decide what a proof permits.
 type Publishers struct {
 	part
+	callers
 	prover   Prover
 	policies Policies
 }
 
 // NewPublishers returns the part of the API for publishers.
-func NewPublishers(p Prover, m Policies) *Publishers {
-	return &Publishers{part{"publishers", []string{proofsPath, policiesPath}}, p, m}
+func NewPublishers(a authority.Authority, p Prover, m Policies) *Publishers {
+	return &Publishers{part{"publishers", []string{proofsPath, policiesPath}}, callers{a}, p, m}
 }
 
 // Mount adds the routes of contract P-1 and P-20.
@@ -55,9 +56,9 @@ func (a *Publishers) Mount(r fiber.Router) {
 		for _, m := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			r.Post(prefix+proofsPath+string(m), a.proveIdentity(m))
 		}
-		r.Post(prefix+policiesPath, a.addPolicy)
-		r.Get(prefix+policiesPath, a.listPolicies)
-		r.Delete(prefix+policiesPath+"/:"+policyParam, a.removePolicy)
+		r.Post(prefix+policiesPath, a.only(authority.Caller.RequireFullTrust, a.addPolicy))
+		r.Get(prefix+policiesPath, a.known(a.listPolicies))
+		r.Delete(prefix+policiesPath+"/:"+policyParam, a.known(a.removePolicy))
 	}
 }
 

@@ -3,6 +3,7 @@ package registryapi_test
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 )
 
 var madeAt = now.Truncate(time.Second)
@@ -21,14 +24,13 @@ type publisherStub struct {
 	calls    []string
 	domain   delegating.DomainRequest
 	identity delegating.IdentityRequest
-	request  delegating.Request
+	who      authority.Caller
 	draft    publisher.Draft
 	id       publisher.PolicyID
 
-	switched  error // of Switched
-	forbidden error // of Authorize
-	err       error // of the other calls
-	list      []delegating.Policy
+	switched error // of Switched
+	err      error // of the other calls
+	list     []delegating.Policy
 }
 
 func (s *publisherStub) recordCall(name string) error {
@@ -48,26 +50,21 @@ func (s *publisherStub) ProveIdentity(_ context.Context, r delegating.IdentityRe
 	return delegating.Token{Text: "a.b.c", ExpiresAt: madeAt}, s.recordCall("identity")
 }
 
-func (s *publisherStub) Authorize(_ context.Context, r delegating.Request) error {
-	s.request = r
-	return s.forbidden
-}
-
-func (s *publisherStub) Add(_ context.Context, r delegating.Request, d publisher.Draft) (delegating.Policy, error) {
-	s.request, s.draft = r, d
+func (s *publisherStub) Add(_ context.Context, who authority.Caller, d publisher.Draft) (delegating.Policy, error) {
+	s.who, s.draft = who, d
 	if err := s.recordCall("add"); err != nil {
 		return delegating.Policy{}, err
 	}
 	return s.list[0], nil
 }
 
-func (s *publisherStub) List(_ context.Context, r delegating.Request) ([]delegating.Policy, error) {
-	s.request = r
+func (s *publisherStub) List(_ context.Context, who authority.Caller) ([]delegating.Policy, error) {
+	s.who = who
 	return s.list, s.recordCall("list")
 }
 
-func (s *publisherStub) Remove(_ context.Context, r delegating.Request, id publisher.PolicyID) error {
-	s.request, s.id = r, id
+func (s *publisherStub) Remove(_ context.Context, who authority.Caller, id publisher.PolicyID) error {
+	s.who, s.id = who, id
 	return s.recordCall("remove")
 }
 
@@ -78,7 +75,7 @@ const (
 
 func TestProofsOfDomains(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 			s.domain, s.calls = delegating.DomainRequest{}, nil
@@ -94,7 +91,7 @@ func TestProofsOfDomains(t *testing.T) {
 
 func TestProofsByIDToken(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			s.identity, s.calls = delegating.IdentityRequest{}, nil
@@ -110,7 +107,7 @@ func TestProofsByIDToken(t *testing.T) {
 // TestWrongProofBodies requires 400 with the name of the member, and no call of the use case.
 func TestWrongProofBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0/auth/"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0/auth/"
 	for path, bodies := range map[string]map[string]string{
 		"dns": {
 			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object", `{}`: "domain is missing",
@@ -136,7 +133,7 @@ func TestWrongProofBodies(t *testing.T) {
 // TestProofsThatAreOff requires 404 whatever the body is, because it is not read.
 func TestProofsThatAreOff(t *testing.T) {
 	s := &publisherStub{switched: fault.New(fault.NotFound, "proofs are off")}
-	url := servePart(t, registryapi.NewPublishers(s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for _, path := range []string{"/v0/auth/dns", "/v0.1/auth/http", "/v0/auth/oidc", "/v0.1/auth/github-oidc"} {
 		for _, body := range []string{"", "nonsense", domainProof, `{"oidc_token":"x"}`} {
 			expectUncached(t, http.MethodPost, url+path, body, 404, `{"error":"proofs are off"}`)
@@ -149,7 +146,7 @@ func TestProofsThatAreOff(t *testing.T) {
 
 func TestRefusedProofs(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for kind, status := range map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429, fault.Unavailable: 503,
 	} {
@@ -179,7 +176,7 @@ const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc"
 
 func TestAddedPolicy(t *testing.T) {
 	s := &publisherStub{list: []delegating.Policy{policy(t)}}
-	url := servePart(t, registryapi.NewPublishers(s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		s.draft = publisher.Draft{}
 		expectUncached(t, http.MethodPost, url+prefix+"/x/dev.tollgate/publishers", `{"method":"m","pattern":"p","actions":["a","b"],"domain":"d",
@@ -191,17 +188,30 @@ func TestAddedPolicy(t *testing.T) {
 		if !reflect.DeepEqual(s.draft, want) {
 			t.Errorf("%s: the draft is %+v, want %+v", prefix, s.draft, want)
 		}
-		if s.request.Token != "t.o.k" || s.request.Address.String() != "127.0.0.1" {
-			t.Errorf("%s: the request is %+v", prefix, s.request)
+		if s.who != tokenHolder() {
+			t.Errorf("%s: the request is %+v", prefix, s.who)
 		}
 	}
+}
+
+// tokenHolder returns the caller with the token of expectUncached.
+func tokenHolder() authority.Caller {
+	return authoritytest.PersonFrom("t.o.k", netip.MustParseAddr("127.0.0.1"))
+}
+
+// lowTrust finds the same person below FULL_TRUST for every token.
+type lowTrust struct{ authoritytest.Callers }
+
+func (lowTrust) Identify(context.Context, string, netip.Addr) (authority.Caller, error) {
+	return authoritytest.Person("ada low"), nil
 }
 
 // TestCallerIsCheckedBeforeTheBody requires that a caller without the right learns nothing about
 // the body.
 func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
-	s := &publisherStub{forbidden: fault.New(fault.Forbidden, "not allowed")}
-	expectUncached(t, http.MethodPost, servePart(t, registryapi.NewPublishers(s, s))+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"not allowed"}`)
+	s := &publisherStub{}
+	url := servePart(t, registryapi.NewPublishers(lowTrust{}, s, s))
+	expectUncached(t, http.MethodPost, url+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"step up first"}`)
 	if len(s.calls) != 0 {
 		t.Errorf("calls: %q", s.calls)
 	}
@@ -209,7 +219,7 @@ func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
 
 func TestWrongPolicyBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0.1/x/dev.tollgate/publishers"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0.1/x/dev.tollgate/publishers"
 	for body, message := range map[string]string{
 		`{}`: "method is missing", `{"method":"dns"}`: "pattern is missing", `7`: "body must be a JSON object",
 		`{"method":"oidc","pattern":"p","claims":{"a":"1","a":"2"}}`: "claims.a occurs twice",
@@ -226,7 +236,7 @@ func TestWrongPolicyBodies(t *testing.T) {
 
 func TestListedPolicies(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0/x/dev.tollgate/publishers"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0/x/dev.tollgate/publishers"
 	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
 	used := policy(t)
 	used.CreatedBy, used.ExpiresAt, used.LastUsedAt, used.State = "", time.Time{}, madeAt.Add(time.Minute), publisher.Unproven
@@ -234,8 +244,8 @@ func TestListedPolicies(t *testing.T) {
 	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"0a0b"`, `"operator"`,
 		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`, `"active"`, `"unproven"`).Replace(policyText)
 	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
-	if s.request.Token != "t.o.k" {
-		t.Errorf("the request is %+v", s.request)
+	if s.who != tokenHolder() {
+		t.Errorf("the request is %+v", s.who)
 	}
 	s.err = fault.New(fault.Unauthenticated, "sign in first")
 	expectUncached(t, http.MethodGet, url, "", 401, `{"error":"sign in first"}`)
@@ -243,10 +253,10 @@ func TestListedPolicies(t *testing.T) {
 
 func TestRemovedPolicy(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(s, s)) + "/v0.1/x/dev.tollgate/publishers/"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0.1/x/dev.tollgate/publishers/"
 	expectUncached(t, http.MethodDelete, url+"3F30E8B6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "", 204, "")
-	if s.id != "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c" || s.request.Token != "t.o.k" {
-		t.Errorf("%q is removed by %+v", s.id, s.request)
+	if s.id != "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c" || s.who != tokenHolder() {
+		t.Errorf("%q is removed by %+v", s.id, s.who)
 	}
 	s.err = fault.New(fault.NotFound, "there is no such policy")
 	expectUncached(t, http.MethodDelete, url+"nonsense", "", 404, `{"error":"there is no such policy"}`)
@@ -254,7 +264,7 @@ func TestRemovedPolicy(t *testing.T) {
 
 // TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are written by it.
 func TestOwnedPathsOfPublishers(t *testing.T) {
-	a := registryapi.NewPublishers(nil, nil)
+	a := registryapi.NewPublishers(authoritytest.Callers{}, nil, nil)
 	for path, owned := range map[string]bool{
 		"/v0/auth/dns": true, "/v0.1/auth/unknown": true, "/v0/x/dev.tollgate/publishers": true, "/v0.1/x/dev.tollgate/publishers/a": true,
 		"/v0/auth": false, "/auth/dns": false, "/v0/x/dev.tollgate/publishersx": false, "/v0/servers": false, "/v1/auth/dns": false, "": false,

@@ -6,45 +6,42 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 const quarantinePath = "/x/dev.tollgate/quarantine"
 
-// Quarantiner hides servers. *quarantine.Service implements it and documents the errors.
+// Quarantiner hides servers. *quarantining.Service implements it and documents the errors.
 type Quarantiner interface {
-	Add(ctx context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error)
-	List(ctx context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error)
-	Release(ctx context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error
+	Add(ctx context.Context, who authority.Caller, d quarantining.Draft) (registry.Quarantined, error)
+	List(ctx context.Context, who authority.Caller, q quarantining.Query) (quarantining.Page, error)
+	Release(ctx context.Context, who authority.Caller, t quarantining.Target) error
 }
 
 // Quarantine is the part of the API that hides servers (contract C-20 to C-24). The use case decides
 // who may do what.
 type Quarantine struct {
 	part
+	callers
 	quarantine Quarantiner
 }
 
 // NewQuarantine returns the part of the API for quarantine.
-func NewQuarantine(q Quarantiner) *Quarantine {
-	return &Quarantine{part{"curation", []string{quarantinePath}}, q}
+func NewQuarantine(a authority.Authority, q Quarantiner) *Quarantine {
+	return &Quarantine{part{"curation", []string{quarantinePath}}, callers{a}, q}
 }
 
 // Mount adds the routes of contract C-20.
 func (a *Quarantine) Mount(r fiber.Router) {
 	for _, prefix := range prefixes() {
-		r.Post(prefix+quarantinePath, a.addQuarantine)
-		r.Get(prefix+quarantinePath, a.listQuarantine)
-		r.Delete(prefix+quarantinePath, a.releaseQuarantine)
+		r.Post(prefix+quarantinePath, a.known(a.addQuarantine))
+		r.Get(prefix+quarantinePath, a.known(a.listQuarantine))
+		r.Delete(prefix+quarantinePath, a.known(a.releaseQuarantine))
 	}
-}
-
-func newQuarantineRequest(c *fiber.Ctx) quarantining.Request {
-	return quarantining.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
 }
 
 // quarantined is what is in quarantine, as the API shows it (contract C-20).
@@ -69,8 +66,8 @@ type quarantineList struct {
 	Metadata    metadata      `json:"metadata"`
 }
 
-func (a *Quarantine) addQuarantine(c *fiber.Ctx) error {
-	added, err := a.quarantine.Add(c.UserContext(), newQuarantineRequest(c), func() (quarantining.Draft, error) { return readDraft(c) })
+func (a *Quarantine) addQuarantine(c *fiber.Ctx, who authority.Caller) error {
+	added, err := a.quarantine.Add(c.UserContext(), who, readDraft(c))
 	if err != nil {
 		return err
 	}
@@ -78,20 +75,19 @@ func (a *Quarantine) addQuarantine(c *fiber.Ctx) error {
 }
 
 // readDraft reads the body of a request. The reason is checked later, after the permission.
-func readDraft(c *fiber.Ctx) (quarantining.Draft, error) {
+func readDraft(c *fiber.Ctx) (d quarantining.Draft) {
 	body, err := jsonbody.Read(c)
 	if err != nil {
-		return quarantining.Draft{}, err
+		d.Malformed = err
+		return d
 	}
-	d := quarantining.Draft{
-		Target: quarantining.Target{ServerName: body.Text("serverName"), Version: body.NullableText("version")},
-		Reason: body.OptionalText("reason"),
-	}
-	return d, body.Err()
+	d.ServerName, d.Version, d.Reason = body.Text("serverName"), body.NullableText("version"), body.OptionalText("reason")
+	d.Malformed = body.Err()
+	return d
 }
 
-func (a *Quarantine) listQuarantine(c *fiber.Ctx) error {
-	page, err := a.quarantine.List(c.UserContext(), newQuarantineRequest(c), quarantining.Query{Cursor: c.Query("cursor"), Limit: c.Query("limit")})
+func (a *Quarantine) listQuarantine(c *fiber.Ctx, who authority.Caller) error {
+	page, err := a.quarantine.List(c.UserContext(), who, quarantining.Query{Cursor: c.Query("cursor"), Limit: c.Query("limit")})
 	if err != nil {
 		return err
 	}
@@ -102,9 +98,8 @@ func (a *Quarantine) listQuarantine(c *fiber.Ctx) error {
 	return sendUncached(c, fiber.StatusOK, list)
 }
 
-func (a *Quarantine) releaseQuarantine(c *fiber.Ctx) error {
-	err := a.quarantine.Release(c.UserContext(), newQuarantineRequest(c), func() (quarantining.Target, error) { return readQuarantineTarget(c) })
-	if err != nil {
+func (a *Quarantine) releaseQuarantine(c *fiber.Ctx, who authority.Caller) error {
+	if err := a.quarantine.Release(c.UserContext(), who, readQuarantineTarget(c)); err != nil {
 		return err
 	}
 	c.Status(fiber.StatusNoContent)
@@ -112,16 +107,16 @@ func (a *Quarantine) releaseQuarantine(c *fiber.Ctx) error {
 }
 
 // readQuarantineTarget reads the parameters of a request. An empty version counts as absent.
-func readQuarantineTarget(c *fiber.Ctx) (quarantining.Target, error) {
-	name, err := queryText(c, "serverName")
-	if err != nil {
-		return quarantining.Target{}, err
+func readQuarantineTarget(c *fiber.Ctx) (t quarantining.Target) {
+	if t.ServerName, t.Malformed = queryText(c, "serverName"); t.Malformed != nil {
+		return t
 	}
-	if name == "" {
-		return quarantining.Target{}, fault.New(fault.Invalid, "serverName is missing")
+	if t.ServerName == "" {
+		t.Malformed = fault.New(fault.Invalid, "serverName is missing")
+		return t
 	}
-	version, err := queryText(c, "version")
-	return quarantining.Target{ServerName: name, Version: version}, err
+	t.Version, t.Malformed = queryText(c, "version")
+	return t
 }
 
 // queryText returns a copy of a query parameter. It returns fault.Invalid for a value that is not

@@ -1,6 +1,7 @@
 package registryapi_test
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -10,43 +11,36 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 )
 
 // quarantineStub records the calls of the handlers and returns fixed results.
 type quarantineStub struct {
-	request quarantining.Request
-	draft   quarantining.Draft
-	query   quarantining.Query
-	target  quarantining.Target
-	page    quarantining.Page
-	err     error // of all calls
+	who    authority.Caller
+	draft  quarantining.Draft
+	query  quarantining.Query
+	target quarantining.Target
+	page   quarantining.Page
+	err    error // of all calls
 }
 
-func (s *quarantineStub) Add(_ context.Context, r quarantining.Request, read func() (quarantining.Draft, error)) (registry.Quarantined, error) {
-	s.request = r
-	if s.err != nil {
-		return registry.Quarantined{}, s.err
-	}
-	var err error
-	if s.draft, err = read(); err != nil {
+func (s *quarantineStub) Add(_ context.Context, who authority.Caller, d quarantining.Draft) (registry.Quarantined, error) {
+	s.who, s.draft = who, d
+	if err := cmp.Or(s.err, d.Malformed); err != nil {
 		return registry.Quarantined{}, err
 	}
 	return s.page.Entries[0], nil
 }
 
-func (s *quarantineStub) List(_ context.Context, r quarantining.Request, q quarantining.Query) (quarantining.Page, error) {
-	s.request, s.query = r, quarantining.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
+func (s *quarantineStub) List(_ context.Context, who authority.Caller, q quarantining.Query) (quarantining.Page, error) {
+	s.who, s.query = who, quarantining.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
 	return s.page, s.err
 }
 
-func (s *quarantineStub) Release(_ context.Context, r quarantining.Request, read func() (quarantining.Target, error)) error {
-	s.request = r
-	if s.err != nil {
-		return s.err
-	}
-	var err error
-	s.target, err = read()
-	return err
+func (s *quarantineStub) Release(_ context.Context, who authority.Caller, t quarantining.Target) error {
+	s.who, s.target = who, t
+	return cmp.Or(s.err, t.Malformed)
 }
 
 // newEntry returns an entry of a version, or of a server for an empty version.
@@ -76,13 +70,13 @@ func quarantinePaths() [2]string {
 
 func TestQuarantine(t *testing.T) {
 	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(s))
+	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
 		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "1.0.0", "u1")}}
 		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":"1.0.0","reason":"r","other":1}`, 200, shownVersion)
 		want := quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a", Version: "1.0.0"}, Reason: "r"}
-		if s.draft != want || s.request.Token != "t.o.k" || s.request.Address.String() != "127.0.0.1" {
-			t.Errorf("%s: the draft is %+v of %+v", path, s.draft, s.request)
+		if s.draft != want || s.who != tokenHolder() {
+			t.Errorf("%s: the draft is %+v of %+v", path, s.draft, s.who)
 		}
 		s.page.Entries[0] = newEntry(t, "", "")
 		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null}`, 200, shownServer)
@@ -94,7 +88,7 @@ func TestQuarantine(t *testing.T) {
 
 func TestWrongQuarantineBodies(t *testing.T) {
 	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(s)) + quarantinePaths()[0]
+	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s)) + quarantinePaths()[0]
 	for body, message := range map[string]string{
 		``:                                       "body is empty; it must be a JSON object",
 		`[]`:                                     "body must be a JSON object",
@@ -114,7 +108,7 @@ func TestWrongQuarantineBodies(t *testing.T) {
 
 func TestListedQuarantine(t *testing.T) {
 	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(s))
+	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
 		s.page = quarantining.Page{}
 		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
@@ -129,7 +123,7 @@ func TestListedQuarantine(t *testing.T) {
 
 func TestReleasedQuarantine(t *testing.T) {
 	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(s))
+	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example%2Fa&version=1.0.0%2Bb", "", 204, "")
 		if s.target != (quarantining.Target{ServerName: "com.example/a", Version: "1.0.0+b"}) {
@@ -151,7 +145,7 @@ func TestReleasedQuarantine(t *testing.T) {
 
 func TestOwnedPathsOfQuarantine(t *testing.T) {
 	t.Parallel()
-	a := registryapi.NewQuarantine(nil)
+	a := registryapi.NewQuarantine(nil, nil)
 	for path, want := range map[string]bool{
 		"/v0.1/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine/x": true,
 		"/v0.1/x/dev.tollgate/quarantines": false, "/x/dev.tollgate/quarantine": false, "/v0.1/servers": false,

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -67,6 +68,7 @@ type Config struct {
 
 // API is the registry's part of the API.
 type API struct {
+	callers
 	config  Config
 	bodies  *responsebody.Sender
 	answers *readcache.Cache[read, *browsing.LongHistory]
@@ -83,8 +85,8 @@ type Reads struct {
 
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
-func New(cfg Config, r Reads, w Writer, p readcache.Ports) (*API, func()) {
-	a := &API{config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
+func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Ports) (*API, func()) {
+	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,

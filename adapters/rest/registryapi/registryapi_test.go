@@ -1,11 +1,13 @@
 package registryapi_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -29,6 +33,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // writerStub records the calls of the handlers and returns fixed results.
 type writerStub struct {
+	who     authority.Caller
 	request publishing.Request
 	target  publishing.Target
 	calls   []string
@@ -54,32 +59,41 @@ func (s *writerStub) firstRecord(name string) (registry.Record, error) {
 
 func (s *writerStub) WritesOff() bool { return s.off }
 
-func (s *writerStub) Publish(_ context.Context, r publishing.Request) (publishing.Outcome, error) {
-	s.request = r
+func (s *writerStub) Refuse(_ publishing.Operation, err error) error { return err }
+
+func (s *writerStub) Publish(_ context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error) {
+	s.who, s.request = who, r
 	record, err := s.firstRecord("publish")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *writerStub) Replace(_ context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
-	s.request, s.target = r, t
+func (s *writerStub) Replace(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
+	s.who, s.request, s.target = who, r, t
 	record, err := s.firstRecord("replace")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *writerStub) Delete(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
-	s.request, s.target = r, t
+func (s *writerStub) Delete(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+	s.who, s.request, s.target = who, r, t
 	return s.firstRecord("delete")
 }
 
-func (s *writerStub) SetStatus(_ context.Context, r publishing.Request, t publishing.Target) (registry.Record, error) {
-	s.request, s.target = r, t
+func (s *writerStub) SetStatus(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+	s.who, s.request, s.target = who, r, t
 	return s.firstRecord("status")
 }
 
-func (s *writerStub) SetStatusAll(_ context.Context, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
-	s.request, s.target = r, publishing.Target{Name: name}
+func (s *writerStub) SetStatusAll(_ context.Context, who authority.Caller, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
+	s.who, s.request, s.target = who, r, publishing.Target{Name: name}
 	records, err := s.recordCall("all")
 	return browsing.History{Records: records}, err
+}
+
+// anybody finds a person also without a token.
+type anybody struct{ authoritytest.Callers }
+
+func (anybody) Identify(_ context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	return authoritytest.PersonFrom(cmp.Or(token, "ada"), from), nil
 }
 
 type unlimited struct{}

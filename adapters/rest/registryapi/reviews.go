@@ -7,10 +7,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 const (
@@ -18,42 +18,33 @@ const (
 	reviewParam = "id"
 )
 
-// Reviewer reads and decides reviews. *reviews.Service implements it and documents the errors.
-type Reviewer interface {
-	Authorize(ctx context.Context, r reviewing.Request) error
-	List(ctx context.Context, r reviewing.Request, q reviewing.Query) (reviewing.Page, error)
-	Get(ctx context.Context, r reviewing.Request, id review.ID) (review.Shown, error)
-	Approve(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
-	Reject(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error)
-}
-
 // Reviews is the part of the API with what was submitted for review and the decisions of reviewers
 // (contract C-12, C-13). The use case decides who may see and decide what.
 type Reviews struct {
 	part
-	reviews Reviewer
+	callers
+	reviews *reviewing.Service
 }
 
 // NewReviews returns the reviewers' part of the API.
-func NewReviews(r Reviewer) *Reviews { return &Reviews{part{"reviews", []string{reviewsPath}}, r} }
+func NewReviews(a authority.Authority, r *reviewing.Service) *Reviews {
+	return &Reviews{part{"reviews", []string{reviewsPath}}, callers{a}, r}
+}
 
 // Mount adds the routes of contract C-12 and C-13.
 func (a *Reviews) Mount(r fiber.Router) {
 	for _, prefix := range prefixes() {
-		r.Get(prefix+reviewsPath, a.listReviews)
-		r.Get(prefix+reviewsPath+"/:"+reviewParam, a.getReview)
-		r.Post(prefix+reviewsPath+"/:"+reviewParam+"/approve", a.approveReview)
-		r.Post(prefix+reviewsPath+"/:"+reviewParam+"/reject", a.rejectReview)
+		one := prefix + reviewsPath + "/:" + reviewParam
+		r.Get(prefix+reviewsPath, a.known(a.listReviews))
+		r.Get(one, a.known(a.getReview))
+		r.Post(one+"/approve", a.only(authority.Caller.Person, a.decideReview(a.reviews.Approve)))
+		r.Post(one+"/reject", a.only(authority.Caller.Person, a.decideReview(a.reviews.Reject)))
 	}
 }
 
-func newReviewRequest(c *fiber.Ctx) reviewing.Request {
-	return reviewing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
-}
-
-func (a *Reviews) listReviews(c *fiber.Ctx) error {
+func (a *Reviews) listReviews(c *fiber.Ctx, who authority.Caller) error {
 	q := reviewing.Query{State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
-	p, err := a.reviews.List(c.UserContext(), newReviewRequest(c), q)
+	p, err := a.reviews.List(c.UserContext(), who, q)
 	if err != nil {
 		return err
 	}
@@ -64,35 +55,35 @@ func (a *Reviews) listReviews(c *fiber.Ctx) error {
 	return sendUncached(c, http.StatusOK, response)
 }
 
-func (a *Reviews) getReview(c *fiber.Ctx) error {
-	shown, err := a.reviews.Get(c.UserContext(), newReviewRequest(c), readID(c))
+func (a *Reviews) getReview(c *fiber.Ctx, who authority.Caller) error {
+	shown, err := a.reviews.Get(c.UserContext(), who, readID(c))
 	return sendReview(c, shown, err)
 }
 
-func (a *Reviews) approveReview(c *fiber.Ctx) error { return a.decideReview(c, a.reviews.Approve) }
-
-func (a *Reviews) rejectReview(c *fiber.Ctx) error { return a.decideReview(c, a.reviews.Reject) }
-
-// decideReview reads a comment, which an empty body does not have, and decides a review.
+// decideReview returns the handler that decides a review. An empty body has no comment.
 func (a *Reviews) decideReview(
-	c *fiber.Ctx, decide func(ctx context.Context, r reviewing.Request, id review.ID, comment string) (review.Shown, error),
-) error {
-	r, comment := newReviewRequest(c), ""
-	if err := a.reviews.Authorize(c.UserContext(), r); err != nil {
-		return err
-	}
-	if len(c.Body()) > 0 {
-		body, err := jsonbody.Read(c)
+	decide func(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error),
+) handler {
+	return func(c *fiber.Ctx, who authority.Caller) error {
+		comment, err := readComment(c)
 		if err != nil {
 			return err
 		}
-		comment = body.OptionalText("comment")
-		if err := body.Err(); err != nil {
-			return err
-		}
+		shown, err := decide(c.UserContext(), who, readID(c), comment)
+		return sendReview(c, shown, err)
 	}
-	shown, err := decide(c.UserContext(), r, readID(c), comment)
-	return sendReview(c, shown, err)
+}
+
+func readComment(c *fiber.Ctx) (string, error) {
+	if len(c.Body()) == 0 {
+		return "", nil
+	}
+	body, err := jsonbody.Read(c)
+	if err != nil {
+		return "", err
+	}
+	comment := body.OptionalText("comment")
+	return comment, body.Err()
 }
 
 // readID returns a copy of the ID in the path.

@@ -11,62 +11,74 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Writer changes the registry. *publish.Publisher implements it and documents the errors.
+// Writer changes the registry, and counts what it could not. *prometheus.Publisher implements it;
+// publishing.Publisher documents the errors.
 type Writer interface {
 	WritesOff() bool
-	Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error)
-	Replace(ctx context.Context, r publishing.Request, t publishing.Target) (publishing.Outcome, error)
-	Delete(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
-	SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error)
+	Refuse(of publishing.Operation, err error) error
+	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
+	Replace(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error)
+	Delete(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatusAll(
+		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
+	) (browsing.History, error)
+}
+
+// write is a change as it was sent, and who sent it.
+type write struct {
+	who     authority.Caller
+	request publishing.Request
+	target  publishing.Target
 }
 
 func (a *API) publishVersion(c *fiber.Ctx) error {
-	r, _, err := a.readWrite(c)
+	w, err := a.readWrite(c, publishing.OpPublish)
 	if err != nil {
 		return err
 	}
-	r.Condition = newCondition(responsebody.ReadIfNoneMatch(c))
-	outcome, err := a.writer.Publish(c.UserContext(), r)
+	w.request.Condition = newCondition(responsebody.ReadIfNoneMatch(c))
+	outcome, err := a.writer.Publish(c.UserContext(), w.who, w.request)
 	return sendOutcome(c, outcome, err)
 }
 
 func (a *API) replaceVersion(c *fiber.Ctx) error {
-	r, t, err := a.readWrite(c)
+	w, err := a.readWrite(c, publishing.OpReplace)
 	if err != nil {
 		return err
 	}
-	outcome, err := a.writer.Replace(c.UserContext(), r, t)
+	outcome, err := a.writer.Replace(c.UserContext(), w.who, w.request, w.target)
 	return sendOutcome(c, outcome, err)
 }
 
 func (a *API) deleteVersion(c *fiber.Ctx) error {
-	r, t, err := a.readWrite(c)
+	w, err := a.readWrite(c, publishing.OpDelete)
 	if err != nil {
 		return err
 	}
-	record, err := a.writer.Delete(c.UserContext(), r, t)
+	record, err := a.writer.Delete(c.UserContext(), w.who, w.request, w.target)
 	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatus(c *fiber.Ctx) error {
-	r, t, err := a.readWrite(c)
+	w, err := a.readWrite(c, publishing.OpStatus)
 	if err != nil {
 		return err
 	}
-	record, err := a.writer.SetStatus(c.UserContext(), r, t)
+	record, err := a.writer.SetStatus(c.UserContext(), w.who, w.request, w.target)
 	return sendWritten(c, record, err)
 }
 
 func (a *API) setStatusAll(c *fiber.Ctx) error {
-	r, t, err := a.readWrite(c)
+	w, err := a.readWrite(c, publishing.OpStatus)
 	if err != nil {
 		return err
 	}
 	var room *responsebody.Reservation
-	changed, err := a.writer.SetStatusAll(c.UserContext(), r, t.Name, func(changed browsing.History) error {
+	changed, err := a.writer.SetStatusAll(c.UserContext(), w.who, w.request, w.target.Name, func(changed browsing.History) error {
 		if changed.Long == nil || room != nil {
 			return nil
 		}
@@ -117,22 +129,24 @@ func (c condition) HoldsForAll(histories ...browsing.History) bool {
 	return c.tags.Holds(hashes...)
 }
 
-// readWrite returns a request with its condition and body, and the version in the path. While writes
-// are off, it returns empty ones without an error, so that the writer responds with 501 before any
-// other check (contract R-6). A request to delete has no body.
-func (a *API) readWrite(c *fiber.Ctx) (r publishing.Request, t publishing.Target, err error) {
+// readWrite reads a request with its condition and body and the version in the path, and then identifies
+// its caller. While writes are off, it returns nothing and no error, so that the writer responds with 501
+// before any other check (contract R-6). A request to delete has no body.
+func (a *API) readWrite(c *fiber.Ctx, of publishing.Operation) (w write, err error) {
 	if a.isOff(c) {
-		return r, t, nil
+		return w, nil
 	}
-	r = publishing.Request{Token: rest.BearerToken(c), Address: rest.Address(c)}
-	r.Condition = newCondition(responsebody.ReadConditions(c))
-	if c.Method() != fiber.MethodDelete {
-		if r.Body, err = rest.JSONBody(c); err != nil {
-			return r, t, err
+	w.request.Condition = newCondition(responsebody.ReadConditions(c))
+	if of != publishing.OpDelete {
+		if w.request.Body, err = rest.JSONBody(c); err != nil {
+			return w, err
 		}
 	}
-	t, err = readTarget(c)
-	return r, t, err
+	if w.target, err = readTarget(c); err != nil {
+		return w, err
+	}
+	w.who, err = a.identify(c)
+	return w, a.writer.Refuse(of, err)
 }
 
 // readTarget returns the server and the version in the path; empty if the path has none.

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 )
 
 const onePath = "/servers/com.example%2Fserver/versions/1.0.0%2Bbuild"
@@ -40,8 +41,8 @@ func TestWrites(t *testing.T) {
 				} else {
 					compareGolden(t, "version.golden.json", a.body)
 				}
-				if s.request.Token != "the.token" || s.request.Address != netip.MustParseAddr("127.0.0.1") {
-					t.Errorf("request %+v", s.request)
+				if s.who != authoritytest.PersonFrom("the.token", netip.MustParseAddr("127.0.0.1")) {
+					t.Errorf("the caller is %+v", s.who)
 				}
 				if name != "delete" && string(s.request.Body) != `{"some":"body"}` {
 					t.Errorf("body %q", s.request.Body)

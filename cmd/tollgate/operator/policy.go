@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -92,7 +93,7 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 			return err
 		}
 		return withOperator(c, p, func(op *wiring.Operator) error {
-			added, err := op.Policies.Add(c.Context(), draft)
+			added, err := op.Policies.Add(c.Context(), authority.Operator(), draft)
 			if err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ func newPolicyList(p cli.Process) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		list, err := r.Policies.List(r.ctx)
+		list, err := r.Policies.List(r.ctx, authority.Operator())
 		return policyTable(r, list), err
 	})
 }
@@ -123,7 +124,7 @@ func newPolicyRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Policies.Remove(r.ctx, publisher.PolicyID(strings.ToLower(r.args[0])))
+		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 func newRegistryQuarantine(p cli.Process) *cobra.Command {
@@ -36,10 +37,11 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		if list {
-			all, err := r.Quarantine.List(r.ctx)
+			all, err := r.Quarantine.All(r.ctx)
 			return quarantineTable(r, all), err
 		}
-		added, err := r.Quarantine.Add(r.ctx, quarantining.Target{ServerName: r.args[0], Version: version}, reason)
+		draft := quarantining.Draft{Target: quarantining.Target{ServerName: r.args[0], Version: version}, Reason: reason}
+		added, err := r.Quarantine.Add(r.ctx, authority.Operator(), draft)
 		return quarantineTable(r, []registry.Quarantined{added}), err
 	})
 }
@@ -58,7 +60,7 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 	var version string
 	c.Flags().StringVar(&version, "version", "", "version to release; default: the server, if it is in quarantine as a whole")
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Quarantine.Release(r.ctx, quarantining.Target{ServerName: r.args[0], Version: version})
+		return r.Quarantine.Release(r.ctx, authority.Operator(), quarantining.Target{ServerName: r.args[0], Version: version})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -34,7 +35,7 @@ func newReviewList(p cli.Process) *cobra.Command {
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		rows := []reviewRow{}
 		for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
-			page, err := r.Reviews.List(r.ctx, q)
+			page, err := r.Reviews.List(r.ctx, authority.Operator(), q)
 			if err != nil {
 				return cli.Table{}, err
 			}
@@ -56,7 +57,7 @@ func newReviewShow(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		shown, err := r.Reviews.Get(r.ctx, readReviewID(r.args[0]))
+		shown, err := r.Reviews.Get(r.ctx, authority.Operator(), readReviewID(r.args[0]))
 		return reviewTable(r, &shown), err
 	})
 }
@@ -83,7 +84,7 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 			if *all {
 				return approveAll(r, p, o, *comment)
 			}
-			shown, err := op.Reviews.Approve(r.ctx, readReviewID(args[0]), *comment)
+			shown, err := op.Reviews.Approve(r.ctx, authority.Operator(), readReviewID(args[0]), *comment)
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 // refused.
 func approveAll(run run, p cli.Process, o *cli.Output, comment string) error {
 	rows, refused := []reviewRow{}, 0
-	err := run.Reviews.ApproveAll(run.ctx, comment, func(r review.Review, err error) {
+	err := run.Reviews.ApproveAll(run.ctx, authority.Operator(), comment, func(r review.Review, err error) {
 		if err != nil {
 			refused++
 			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err)) // the error below counts them too
@@ -126,7 +127,7 @@ func newReviewReject(p cli.Process) *cobra.Command {
 	comment := c.Flags().String("comment", "", "why, for the publisher")
 	cli.RequireFlags(c, "comment")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		shown, err := r.Reviews.Reject(r.ctx, readReviewID(r.args[0]), *comment)
+		shown, err := r.Reviews.Reject(r.ctx, authority.Operator(), readReviewID(r.args[0]), *comment)
 		return cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}), err
 	})
 }

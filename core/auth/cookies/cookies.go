@@ -17,12 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
 
-const (
-	// renewAfter is how long a cookie is used before the life of its session is extended.
-	renewAfter = time.Hour
-	// tokenTTL is how long the access token for one act is valid.
-	tokenTTL = time.Minute
-)
+// renewAfter is how long a cookie is used before the life of its session is extended.
+const renewAfter = time.Hour
 
 // Config holds the settings of session cookies.
 type Config struct {
@@ -35,7 +31,6 @@ type Ports struct {
 	Sessions authstore.Sessions
 	Access   *access.Checker
 	Cache    sessioncache.Cache
-	Tokens   secrets.TokenSigner
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
 }
@@ -162,13 +157,6 @@ func (s *Service) Rotate(ctx context.Context, secret auth.CookieSecret) (auth.Co
 		return "", errCookie()
 	}
 	return next, err
-}
-
-// Token returns an access token of a session for one act: it is valid for a minute. Use cases of the
-// registry take it to learn who acts.
-func (s *Service) Token(ctx context.Context, session auth.Session) (string, error) {
-	token, err := s.ports.Tokens.Sign(ctx, secrets.NewSessionClaims(s.ports.Entropy, &session, s.ports.Clock.Now(), tokenTTL))
-	return string(token), err
 }
 
 func (s *Service) newCookie(of Begun) (auth.CookieSecret, auth.SessionCookie) {

@@ -22,15 +22,10 @@ const (
 	day = 24 * time.Hour
 )
 
-// tokens signs a token as the ID of its session.
-type tokens struct{ signed []secrets.TokenClaims }
+// tokens are the IDs of their sessions.
+type tokens struct{}
 
-func (s *tokens) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
-	s.signed = append(s.signed, c)
-	return auth.AccessToken(c.SessionID), nil
-}
-
-func (*tokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
+func (tokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
 	return secrets.TokenClaims{UserID: user, SessionID: auth.SessionID(t)}, nil
 }
 
@@ -50,20 +45,19 @@ type fixture struct {
 	sessions   *fakedb.Sessions
 	cookies    *fakedb.SessionCookies
 	cache      *memory.Sessions // of one
-	tokens     *tokens
 	clock      *clocktest.Manual
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := fakedb.New()
-	fx := &fixture{sessions: fakedb.NewSessions(db), tokens: &tokens{}, clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
+	fx := &fixture{sessions: fakedb.NewSessions(db), clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
 	random := &entropy{}
 	fx.cookies, fx.cache = fakedb.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
-			Cookies: fx.cookies, Sessions: fx.sessions, Access: access.NewChecker(fx.tokens, fx.sessions, cache, fx.clock),
-			Cache: cache, Tokens: fx.tokens, Clock: fx.clock, Entropy: random,
+			Cookies: fx.cookies, Sessions: fx.sessions, Access: access.NewChecker(tokens{}, fx.sessions, cache, fx.clock),
+			Cache: cache, Clock: fx.clock, Entropy: random,
 		})
 	}
 	fx.one, fx.other = open(fx.cache), open(memory.NewSessions(fx.clock, memory.Config{}))
@@ -270,21 +264,5 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 	s, err := fx.sessions.Get(t.Context(), id)
 	if err != nil || s.ExpiresAt.Sub(fx.clock.Now()) != 7*day {
 		t.Errorf("the session expires after %v, error %v, want 7 days", s.ExpiresAt.Sub(fx.clock.Now()), err)
-	}
-}
-
-func TestToken(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t)
-	session, err := fx.one.Check(t.Context(), fx.issue(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token, err := fx.one.Token(t.Context(), session); token != string(id) || err != nil {
-		t.Errorf("Token = %q, %v", token, err)
-	}
-	c := fx.tokens.signed[0]
-	if c.UserID != user || c.SessionID != id || c.ID == "" || !c.IssuedAt.Equal(fx.clock.Now()) || c.ExpiresAt.Sub(c.IssuedAt) != time.Minute {
-		t.Errorf("the claims are %+v", c)
 	}
 }

@@ -130,7 +130,7 @@ func (c *Checker) makerMay(ctx context.Context, p *publisher.Policy, rights map[
 			return false, err
 		}
 		if active {
-			if patterns, err = publishPatterns(ctx, c.ports.Grants, p.CreatedBy); err != nil {
+			if patterns, err = Patterns(ctx, c.ports.Grants, p.CreatedBy, registry.ActionPublish); err != nil {
 				return false, err
 			}
 		}
@@ -139,19 +139,18 @@ func (c *Checker) makerMay(ctx context.Context, p *publisher.Policy, rights map[
 	return covers(patterns, p.Pattern), nil
 }
 
-// publishPatterns returns the patterns that a person has grants to publish for.
-func publishPatterns(ctx context.Context, grants registrystore.Grants, holder registry.Holder) ([]registry.Pattern, error) {
+// Patterns returns the patterns of the servers for which a person has grants for an action.
+func Patterns(
+	ctx context.Context, grants registrystore.Grants, holder registry.Holder, action registry.Action,
+) ([]registry.Pattern, error) {
 	list, err := grants.Of(ctx, holder)
-	if err != nil {
-		return nil, err
-	}
 	var patterns []registry.Pattern
 	for _, g := range list {
-		if g.Action == registry.ActionPublish {
+		if g.Action == action {
 			patterns = append(patterns, g.Pattern)
 		}
 	}
-	return patterns, nil
+	return patterns, err
 }
 
 // covers reports whether one of the patterns covers the whole pattern p.

@@ -13,39 +13,25 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
-// fakePeople is the authority: a token is the name of a person at FULL_TRUST, unless it is "low" or
-// "publisher".
-type fakePeople struct{ disabled map[string]bool }
-
-func (fakePeople) Identify(_ context.Context, token string) (authority.Caller, error) {
+// as returns the caller with a token: the name of a person at FULL_TRUST, or "low" or "publisher".
+func as(token string) authority.Caller {
 	switch token {
-	case "":
-		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
 	case "publisher":
-		return authority.Caller{Publisher: &authority.Publisher{Method: publisher.DNS}}, nil
+		return authority.NewPublisher(authority.Publisher{Method: publisher.DNS}, authoritytest.Address())
 	case "low":
-		return authority.Caller{UserID: "ada", TrustLevel: "UNVERIFIED"}, nil
+		token = "ada low"
 	}
-	return authority.Caller{UserID: token, TrustLevel: "FULL_TRUST"}, nil
+	return authoritytest.Person(token)
 }
 
-func (fakePeople) RequireTrust(context.Context, authority.Caller) error { return nil }
-
-func (fakePeople) RequireVerified(context.Context, authority.Caller) error { return nil }
-
-func (fakePeople) RequireFullTrust(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel != "FULL_TRUST" {
-		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
-	}
-	return nil
-}
-
-func (fakePeople) Record(context.Context, authority.Act) error { return nil }
+// fakePeople knows who is disabled.
+type fakePeople struct{ disabled map[string]bool }
 
 func (p fakePeople) IsActive(_ context.Context, userID string) (bool, error) {
 	return !p.disabled[userID], nil
@@ -75,8 +61,7 @@ func (e *countingEntropy) Fill(p []byte) {
 }
 
 type policyFixture struct {
-	service  *delegating.Service
-	operator *delegating.PolicyOperator
+	service  *delegating.Policies
 	checker  *delegating.Checker
 	store    *fakedb.Policies
 	grants   *fakedb.Grants
@@ -94,10 +79,10 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 	}
 	config := delegating.Config{Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")}}}
 	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{Policies: fx.store, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
-	fx.operator = delegating.NewPolicyOperator(config, delegating.PolicyOperatorPorts{
+	fx.service = delegating.NewPolicies(config, delegating.PolicyPorts{
+		Grants:       fx.grants,
 		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{},
 	})
-	fx.service = delegating.New(delegating.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people})
 	fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
 	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionPublish, "com.example/b*"))
 	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionEdit, "*"))
@@ -131,7 +116,7 @@ func newDraft(pattern string) publisher.Draft {
 
 func (fx *policyFixture) add(t *testing.T, caller, pattern string) delegating.Policy {
 	t.Helper()
-	p, err := fx.service.Add(t.Context(), delegating.Request{Token: caller}, newDraft(pattern))
+	p, err := fx.service.Add(t.Context(), as(caller), newDraft(pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +162,7 @@ func TestAddRefuses(t *testing.T) {
 	} {
 		fx := newPolicyFixture(t, publisher.ByPolicies)
 		fx.grant(t, newPolicyGrant(t, "cay", registry.ActionPublish, "com.example/cat*"))
-		_, err := fx.service.Add(t.Context(), delegating.Request{Token: test.caller}, newDraft(test.pattern))
+		_, err := fx.service.Add(t.Context(), as(test.caller), newDraft(test.pattern))
 		if !fault.Is(err, test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
@@ -192,9 +177,9 @@ func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	id := fx.add(t, "ada", "com.example/w*").ID
 	for token, want := range map[string]fault.Kind{"": fault.Unauthenticated, "publisher": fault.Forbidden, "low": fault.Forbidden} {
-		r := delegating.Request{Token: token}
+		r := as(token)
 		_, list := fx.service.List(t.Context(), r)
-		for name, err := range map[string]error{"authorize": fx.service.Authorize(t.Context(), r), "list": list, "remove": fx.service.Remove(t.Context(), r, id)} {
+		for name, err := range map[string]error{"list": list, "remove": fx.service.Remove(t.Context(), r, id)} {
 			if !fault.Is(err, want) {
 				t.Errorf("%s with token %q: %v, want %s", name, token, err, want)
 			}
@@ -203,9 +188,6 @@ func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
 			}
 		}
 	}
-	if err := fx.service.Authorize(t.Context(), delegating.Request{Token: "ada"}); err != nil {
-		t.Errorf("a person at FULL_TRUST: %v", err)
-	}
 }
 
 func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
@@ -213,7 +195,7 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	wide, narrow := fx.add(t, "ada", "com.example/w*").ID, fx.add(t, "ada", "com.example/bird").ID
 	for caller, want := range map[string][]publisher.PolicyID{"ada": {wide, narrow}, "bea": {narrow}, "eve": nil} {
-		list, err := fx.service.List(t.Context(), delegating.Request{Token: caller})
+		list, err := fx.service.List(t.Context(), as(caller))
 		var got []publisher.PolicyID
 		for _, p := range list {
 			got = append(got, p.ID)
@@ -222,7 +204,7 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 			t.Errorf("%s sees %q (%v), want %q", caller, got, err, want)
 		}
 	}
-	bea := delegating.Request{Token: "bea"}
+	bea := as("bea")
 	for name, id := range map[string]publisher.PolicyID{"not covered": wide, "none": "x"} {
 		if err := fx.service.Remove(t.Context(), bea, id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want fault.NotFound", name, err)
@@ -243,18 +225,18 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	fx := newPolicyFixture(t, publisher.ByPolicies)
-	p, err := fx.operator.Add(t.Context(), newDraft("com.example/w*"))
+	p, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/w*"))
 	if err != nil || p.CreatedBy != "" {
 		t.Fatalf("policy %+v, error %v", p, err)
 	}
 	fx.add(t, "ada", "com.example/x")
-	if list, err := fx.operator.List(t.Context()); err != nil || len(list) != 2 {
+	if list, err := fx.service.List(t.Context(), authority.Operator()); err != nil || len(list) != 2 {
 		t.Errorf("the list is %+v, error %v", list, err)
 	}
-	if err := fx.operator.Remove(t.Context(), p.ID); err != nil {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID); err != nil {
 		t.Error(err)
 	}
-	if err := fx.operator.Remove(t.Context(), p.ID); !fault.Is(err, fault.NotFound) {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the second removal: %v, want fault.NotFound", err)
 	}
 	for i, want := range []bool{true, true, false} {
@@ -263,7 +245,7 @@ func TestOperator(t *testing.T) {
 			t.Errorf("change %d is %+v", i, c)
 		}
 	}
-	_, err = fx.operator.Add(t.Context(), newDraft("com.example/internal"))
+	_, err = fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/internal"))
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("a reserved name: %v", err)
 	}
@@ -274,8 +256,8 @@ func TestChangeAndEventAreOneTransaction(t *testing.T) {
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	id := fx.add(t, "ada", "com.example/w*").ID
 	fx.recorder.err = fault.New(fault.Unavailable, "the database is away")
-	_, added := fx.operator.Add(t.Context(), newDraft("com.example/x"))
-	for name, err := range map[string]error{"add": added, "remove": fx.operator.Remove(t.Context(), id)} {
+	_, added := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/x"))
+	for name, err := range map[string]error{"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id)} {
 		if !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -296,7 +278,7 @@ func TestTooManyPolicies(t *testing.T) {
 		}
 	}
 	fx.add(t, "ada", "com.example/x")
-	if _, err := fx.operator.Add(t.Context(), newDraft("com.example/y")); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/y")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the policy after 2000: %v, want fault.Conflict", err)
 	}
 }
@@ -352,7 +334,7 @@ func TestLivingPermissions(t *testing.T) {
 
 func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 	t.Helper()
-	if err := fx.operator.Remove(t.Context(), id); err != nil {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), id); err != nil {
 		t.Fatal(err)
 	}
 }

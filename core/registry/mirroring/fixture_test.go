@@ -109,7 +109,7 @@ type fixture struct {
 	servers   *fakedb.Servers
 	mirrored  *fakedb.MirroredVersions
 	stored    *fakedb.Mirrors
-	reviews   *reviewing.Operator
+	reviews   *reviewing.Service
 	publisher *publishing.Publisher
 	held      *fakedb.Quarantine
 	grants    *fakedb.Grants
@@ -165,10 +165,10 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: review, PendingMax: 9}, publishing.Ports{
 		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Reviews: store, Rules: rules,
-		Authority: authorities{}, Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
+		Acts: noActs{}, Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
 	})
-	fx.reviews = reviewing.NewOperator(reviewing.OperatorPorts{
-		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender,
+	fx.reviews = reviewing.New(reviewing.Ports{
+		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender, Acts: noActs{},
 		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 	})
 	d.Name = "corp"
@@ -309,9 +309,9 @@ func (fx *fixture) events() *notifying.Recorder {
 }
 
 // quarantine returns the quarantine of the registry.
-func (fx *fixture) quarantine() *quarantining.Operator {
-	return quarantining.NewOperator(quarantining.OperatorPorts{
+func (fx *fixture) quarantine() *quarantining.Service {
+	return quarantining.New(quarantining.Ports{
 		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrors: fakedb.NewMirrors(fx.db),
-		Recorder: fx.audit, Events: fx.events(), Clock: fx.clock,
+		Acts: noActs{}, Events: fx.events(), Clock: fx.clock,
 	})
 }

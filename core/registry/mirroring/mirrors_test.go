@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -216,7 +217,7 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
 	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), quarantining.Target{ServerName: "com.example/a"}, "it sends mail"); err != nil {
+	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail"}); err != nil {
 		t.Fatal(err)
 	}
 	fx.upstream.entries = []recordsource.Entry{
@@ -225,7 +226,7 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	const reason = "com.example/a is in quarantine: it sends mail"
 	fx.wantSync(mirroring.Options{Full: true}, "refused com.example/a@1.0.0: "+reason, "refused com.example/a@2.0.0: "+reason)
 	fx.wantListed("com.example/a@1.0.0 deleted", "com.example/b@1.0.0 active")
-	if err := hidden.Release(t.Context(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0") // which reads everything again
@@ -243,7 +244,7 @@ func TestStatusOfQuarantined(t *testing.T) {
 			fx.upstream.entries = append(active("com.example/a", "com.example/b"), entry("com.example/a", "2.0.0", registry.StatusActive, ""))
 			fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/a@2.0.0", "added com.example/b@1.0.0")
 			hidden := fx.quarantine()
-			if _, err := hidden.Add(t.Context(), quarantining.Target{ServerName: "com.example/a"}, "it sends mail"); err != nil {
+			if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail"}); err != nil {
 				t.Fatal(err)
 			}
 			fx.upstream.entries = []recordsource.Entry{
@@ -253,7 +254,7 @@ func TestStatusOfQuarantined(t *testing.T) {
 				"status com.example/a@1.0.0: deleted, after its release from quarantine", "status com.example/a@2.0.0: deprecated, after its release from quarantine")
 			fx.wantSync(mirroring.Options{Full: full})
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deleted", "com.example/b@1.0.0 active")
-			if err := hidden.Release(t.Context(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
+			if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
 				t.Fatal(err)
 			}
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deprecated", "com.example/b@1.0.0 active")
@@ -269,13 +270,13 @@ func TestPurgeOfQuarantined(t *testing.T) {
 	fx.upstream.entries = append(active("com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 	fx.wantSync(mirroring.Options{}, "added com.example/b@1.0.0", "added com.example/b@2.0.0")
 	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
+	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fx.Remove(t.Context(), "corp", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := hidden.Release(t.Context(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local")
@@ -289,7 +290,7 @@ func TestRemove(t *testing.T) {
 		fx.publishLocal("com.example/local", "1.0.0")
 		fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0", "added com.example/b@2.0.0")
 		hidden := fx.quarantine()
-		if _, err := hidden.Add(t.Context(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, "it sends mail"); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail"}); err != nil {
 			t.Fatal(err)
 		}
 		eventdatatest.Take(t, fakedb.NewDeliveries(fx.db))

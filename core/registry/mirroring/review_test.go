@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -16,7 +17,7 @@ import (
 // pending returns the reviews that wait.
 func (fx *fixture) pending() []review.Shown {
 	fx.t.Helper()
-	p, err := fx.reviews.List(fx.t.Context(), reviewing.Query{State: "pending", Limit: "100"})
+	p, err := fx.reviews.List(fx.t.Context(), authority.Operator(), reviewing.Query{State: "pending", Limit: "100"})
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -35,10 +36,10 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 	if len(waiting) != 2 || waiting[0].Submitter.Key != "mirror:corp" || waiting[0].Kind != review.NewServer {
 		t.Fatalf("waiting: %+v", waiting)
 	}
-	if _, err := fx.reviews.Approve(t.Context(), waiting[0].ID, ""); err != nil {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), waiting[0].ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.reviews.Reject(t.Context(), waiting[1].ID, "not for us"); err != nil {
+	if _, err := fx.reviews.Reject(t.Context(), authority.Operator(), waiting[1].ID, "not for us"); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantListed("com.example/a@1.0.0 active")
@@ -55,7 +56,7 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 	fx.wantSync(mirroring.Options{Full: true}, "submitted com.example/a@1.0.0", "status com.example/a@1.0.0: deprecated", "submitted com.example/b@1.0.0")
 	fx.wantListed("com.example/a@1.0.0 deprecated")
 	for _, r := range fx.pending() {
-		if _, err := fx.reviews.Approve(t.Context(), r.ID, ""); err != nil {
+		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), r.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +86,7 @@ func TestPendingDocumentsFollowTheOtherRegistry(t *testing.T) {
 	if left := fx.pending(); len(left) > 0 {
 		t.Errorf("after the removal of the mirror, %d reviews wait", len(left))
 	}
-	if _, err := fx.reviews.Approve(t.Context(), waiting[0].ID, ""); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), waiting[0].ID, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an approval after the removal of the mirror returned %v", err)
 	}
 	fx.wantListed()
@@ -99,7 +100,7 @@ func TestLocalServersBeforeApproval(t *testing.T) {
 	fx.upstream.entries = active("com.example/a")
 	fx.wantSync(mirroring.Options{}, "submitted com.example/a@1.0.0")
 	fx.publishLocal("com.example/a", "0.1.0")
-	if _, err := fx.reviews.Approve(t.Context(), fx.pending()[0].ID, ""); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), fx.pending()[0].ID, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the approval returned %v, want fault.Conflict", err)
 	}
 	fx.wantListed("com.example/a@0.1.0 active local")

@@ -17,24 +17,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 )
 
-// authorities trusts every caller; the token is the name of a person.
-type authorities struct{ authority.Authority }
+// noActs records nothing.
+type noActs struct{}
 
-func (authorities) Identify(_ context.Context, token string) (authority.Caller, error) {
-	return authority.Caller{UserID: token}, nil
-}
-func (authorities) RequireTrust(context.Context, authority.Caller) error { return nil }
-func (authorities) Record(context.Context, authority.Act) error          { return nil }
+func (noActs) Record(context.Context, authority.Act) error { return nil }
 
 // publishBy publishes a version of a server as a person, a minute later.
 func (fx *fixture) publishBy(who, server, version string) (publishing.Outcome, error) {
 	fx.t.Helper()
 	fx.clock.Advance(time.Minute)
-	return fx.publisher.Publish(fx.t.Context(), publishing.Request{
-		Token: who, Body: fmt.Appendf(nil, `{"name":%q,"description":"Ours","version":%q}`, server, version),
+	return fx.publisher.Publish(fx.t.Context(), authoritytest.Person(who), publishing.Request{
+		Body: fmt.Appendf(nil, `{"name":%q,"description":"Ours","version":%q}`, server, version),
 	})
 }
 
@@ -107,8 +104,8 @@ func TestWhoWinsNames(t *testing.T) {
 		t.Errorf("with a grant over everything: %v", err)
 	}
 	target := publishing.Target{Name: "com.corp/x", Version: "1.0.0"}
-	put := publishing.Request{Token: "all", Body: []byte(`{"name":"com.corp/x","description":"Ours","version":"1.0.0"}`)}
-	if _, err := fx.publisher.Replace(t.Context(), put, target); !fault.Is(err, fault.Forbidden) {
+	put := publishing.Request{Body: []byte(`{"name":"com.corp/x","description":"Ours","version":"1.0.0"}`)}
+	if _, err := fx.publisher.Replace(t.Context(), authoritytest.Person("all"), put, target); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("PUT: %v", err)
 	}
 	fx.wantEvents()
@@ -122,7 +119,7 @@ func TestTakeoverAndQuarantine(t *testing.T) {
 	hidden := fx.quarantine()
 	server, one := quarantining.Target{ServerName: "com.corp/x"}, quarantining.Target{ServerName: "com.corp/x", Version: "1.0.0"}
 	for _, target := range []quarantining.Target{server, one} {
-		if _, err := hidden.Add(t.Context(), target, "it sends mail"); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,13 +128,13 @@ func TestTakeoverAndQuarantine(t *testing.T) {
 			t.Errorf("publish %s of what is in quarantine: %v", version, err)
 		}
 	}
-	if err := hidden.Release(t.Context(), server); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), server); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fx.publishBy("ada", "com.corp/x", "3.0.0"); err != nil {
 		t.Fatal(err)
 	}
-	if err := hidden.Release(t.Context(), one); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), one); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantListed("com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local", "com.free/x@1.0.0 active")
@@ -158,7 +155,7 @@ func TestTakeoverWithReview(t *testing.T) {
 	fx.upstream.entries[0] = entry("com.corp/x", "1.0.0", registry.StatusActive, " and more")
 	fx.wantSync(mirroring.Options{Full: true}, "replaced com.corp/x@1.0.0")
 	fx.wantEvents("replaced com.corp/x@1.0.0")
-	if _, err := fx.reviews.Approve(t.Context(), o.Pending, ""); err != nil {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), o.Pending, ""); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantListed("com.corp/x@1.0.0 active local", "com.corp/x@2.0.0 deleted local", "com.free/x@1.0.0 active")
@@ -176,12 +173,12 @@ func TestReviewsOfTakenServers(t *testing.T) {
 	fx.wantSync(mirroring.Options{}, "submitted com.corp/x@1.0.0")
 	approve := func(server, version string) {
 		t.Helper()
-		list, err := fx.reviews.List(t.Context(), reviewing.Query{})
+		list, err := fx.reviews.List(t.Context(), authority.Operator(), reviewing.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(list.Reviews, func(r review.Shown) bool { return r.Name.String() == server && r.Version.String() == version })
-		if _, err := fx.reviews.Approve(t.Context(), list.Reviews[i].ID, ""); err != nil {
+		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), list.Reviews[i].ID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +193,7 @@ func TestReviewsOfTakenServers(t *testing.T) {
 	fx.upstream.entries = append(fx.upstream.entries, active("com.corp/z")...)
 	fx.wantSync(mirroring.Options{}, "shadowed com.corp/z@1.0.0: a document of this version that was submitted here waits for review")
 	approve("com.corp/x", "9.0.0")
-	waiting, err := fx.reviews.List(t.Context(), reviewing.Query{})
+	waiting, err := fx.reviews.List(t.Context(), authority.Operator(), reviewing.Query{})
 	if err != nil || len(waiting.Reviews) != 2 || waiting.Reviews[0].Name.String() != "com.corp/y" || waiting.Reviews[1].Name.String() != "com.corp/z" {
 		t.Errorf("waiting are %+v, %v", waiting.Reviews, err)
 	}

@@ -10,44 +10,37 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// identifyCaller returns the act with the caller of the request. From there on every refusal is
-// recorded in the audit log with package refusal; a change is recorded in its own transaction
-// (contract R-38). A publisher keeps only the permissions whose policies still live; without any,
-// its token is no longer good (contract P-16).
-func (p *Publisher) identifyCaller(ctx context.Context, r Request, act authority.Act) (authority.Act, error) {
-	caller, err := p.ports.Authority.Identify(ctx, r.Token)
-	if err != nil {
-		return authority.Act{}, err
-	}
-	if caller, err = p.keepLiving(ctx, caller); err != nil {
-		return authority.Act{}, err
-	}
-	caller.Address = r.Address
-	act.Caller = caller
-	return act, nil
+// begin returns the act with its caller. From there on every refusal is recorded in the audit log with
+// package refusal; a change is recorded in its own transaction (contract R-38).
+func (p *Publisher) begin(ctx context.Context, who authority.Caller, act authority.Act) (authority.Act, error) {
+	var err error
+	act.Caller, err = p.keepLiving(ctx, who)
+	return act, err
 }
 
 // keepLiving returns a caller that, if it is a publisher, has only the permissions whose policies
-// still live. It returns fault.Unauthenticated if there are none.
+// still live. It returns fault.Unauthenticated if there are none: its token is no longer good then
+// (contract P-16).
 func (p *Publisher) keepLiving(ctx context.Context, c authority.Caller) (authority.Caller, error) {
-	if c.Publisher == nil {
-		return c, nil
+	proved := c.Publisher()
+	if proved == nil {
+		_, err := c.Person()
+		return c, err
 	}
-	living, err := p.ports.Policies.LivingPermissions(ctx, c.Publisher.Permissions)
+	living, err := p.ports.Policies.LivingPermissions(ctx, proved.Permissions)
 	if err != nil {
 		return authority.Caller{}, err
 	}
 	if len(living) == 0 {
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "the token is no longer good, because its policy has ended: prove who you are again")
 	}
-	c.Publisher = &authority.Publisher{Method: c.Publisher.Method, Subject: c.Publisher.Subject, Permissions: living}
-	return c, nil
+	return c.WithPermissions(living), nil
 }
 
 // checkStillLiving checks the policies of a publisher again after the packages of a document were
 // checked, which may have taken longer than a policy may outlive its end.
 func (p *Publisher) checkStillLiving(ctx context.Context, c authority.Caller, doc registry.Document) error {
-	if c.Publisher == nil || len(doc.Packages()) == 0 {
+	if c.Publisher() == nil || len(doc.Packages()) == 0 {
 		return nil
 	}
 	c, err := p.keepLiving(ctx, c)
@@ -80,10 +73,10 @@ func statusPermission() permission {
 // permission for any pattern is enough, so that the caller gets the error of the name.
 func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, serverName string, needed permission) error {
 	name, bad := registry.ParseName(serverName)
-	if c.Publisher != nil {
-		return requirePolicy(c.Publisher, name, bad != nil, needed)
+	if c.Publisher() != nil {
+		return requirePolicy(c, name, bad != nil, needed)
 	}
-	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
+	grants, err := p.grantsOf(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -92,7 +85,8 @@ func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, s
 	})
 	switch {
 	case granted:
-		return p.ports.Authority.RequireTrust(ctx, c)
+		_, err := c.RequireWriter()
+		return err
 	case bad != nil:
 		return fault.Newf(fault.Forbidden, "you have no %s permission on this registry", joinActions(needed.grants))
 	}
@@ -101,20 +95,22 @@ func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, s
 
 // requirePolicy checks that a publisher has a permission for a server, or for any if its name is
 // bad.
-func requirePolicy(c *authority.Publisher, name registry.Name, bad bool, needed permission) error {
+func requirePolicy(c authority.Caller, name registry.Name, bad bool, needed permission) error {
 	if needed.policy == "" {
-		return fault.New(fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person")
+		_, err := c.Person()
+		return err
 	}
-	allowed := slices.ContainsFunc(c.Permissions, func(p publisher.Permission) bool {
+	proved := c.Publisher()
+	allowed := slices.ContainsFunc(proved.Permissions, func(p publisher.Permission) bool {
 		return p.Allows(needed.policy, name) || bad && slices.Contains(p.Actions, needed.policy)
 	})
 	switch {
 	case allowed:
 		return nil
 	case bad:
-		return fault.Newf(fault.Forbidden, "no policy gives %s the action %s", c.Subject, needed.policy)
+		return fault.Newf(fault.Forbidden, "no policy gives %s the action %s", proved.Subject, needed.policy)
 	}
-	return fault.Newf(fault.Forbidden, "no policy gives %s the action %s for %s", c.Subject, needed.policy, name)
+	return fault.Newf(fault.Forbidden, "no policy gives %s the action %s for %s", proved.Subject, needed.policy, name)
 }
 
 // checkReserved returns fault.Forbidden for the name of a server that nobody may publish
@@ -163,13 +159,22 @@ func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(reg
 // winsName reports whether a caller who publishes a server takes its name from a mirror: a person with
 // a grant to publish it that is not over everything (contract C-72).
 func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
-	if c.Publisher != nil {
+	if c.Publisher() != nil {
 		return false, nil
 	}
-	grants, err := p.ports.Grants.Of(ctx, registry.Holder(c.UserID))
+	grants, err := p.grantsOf(ctx, c)
 	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
 		return g.Action == registry.ActionPublish && !g.Pattern.IsEverything() && g.Pattern.Matches(name)
 	}), err
+}
+
+// grantsOf returns the grants of a person.
+func (p *Publisher) grantsOf(ctx context.Context, c authority.Caller) ([]registry.Grant, error) {
+	holder, err := c.Person()
+	if err != nil {
+		return nil, err
+	}
+	return p.ports.Grants.Of(ctx, holder)
 }
 
 // joinActions returns the actions joined by "or".

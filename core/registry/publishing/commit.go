@@ -71,7 +71,7 @@ func (p *Publisher) commit(
 		if err := prepare(ctx, decided); err != nil {
 			return err
 		}
-		return p.ports.Authority.Record(ctx, *act)
+		return p.ports.Acts.Record(ctx, *act)
 	})
 }
 

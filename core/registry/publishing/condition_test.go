@@ -31,7 +31,7 @@ func (c ifContains) HoldsForAll(histories ...browsing.History) bool {
 // conditionalWrites are the changes of a fixture that has version 1.0.0, each with a condition.
 func conditionalWrites(t *testing.T, w *fixture) map[string]func(c publishing.Condition, version string) error {
 	t.Helper()
-	with := func(body string, c publishing.Condition) publishing.Request {
+	with := func(body string, c publishing.Condition) request {
 		r := newRequest(body)
 		r.Condition = c
 		return r
@@ -98,7 +98,7 @@ func TestConditionsComeBeforeRules(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0")
-	stale := func(body string) publishing.Request {
+	stale := func(body string) request {
 		r := newRequest(body)
 		r.Condition = ifContains("another document")
 		return r

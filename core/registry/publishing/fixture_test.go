@@ -2,7 +2,6 @@ package publishing_test
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -11,20 +10,19 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
-var (
-	epoch   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	address = netip.MustParseAddr("192.0.2.7")
-)
+var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const (
 	serverName     = "com.example/weather"
@@ -44,6 +42,7 @@ type fixture struct {
 	checker   *checker
 	clock     *clocktest.Manual
 	runner    *runner
+	callers   func(token string) authority.Caller
 }
 
 func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *fixture {
@@ -59,6 +58,7 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 		checker:   &checker{refusals: map[string]error{}},
 		clock:     clocktest.NewManual(epoch),
 		runner:    &runner{db: db},
+		callers:   person,
 	}
 	for _, a := range granted {
 		w.grant(t, a, "com.example/*")
@@ -72,7 +72,7 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 func (w *fixture) ports() publishing.Ports {
 	return publishing.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
-		Authority: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
+		Acts: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
 			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
 		},
@@ -120,14 +120,41 @@ func (w *fixture) publishAll(t *testing.T, versions ...string) {
 	w.authority.acts = nil
 }
 
-func newRequest(body string) publishing.Request {
-	return publishing.Request{Token: trustedToken, Address: address, Body: []byte(body)}
+// request is a request of the caller with a token.
+type request struct {
+	publishing.Request
+	token string
 }
 
-func requestBy(token, body string) publishing.Request {
-	r := newRequest(body)
-	r.Token = token
-	return r
+func newRequest(body string) request { return requestBy(trustedToken, body) }
+
+func requestBy(token, body string) request {
+	return request{publishing.Request{Body: []byte(body)}, token}
+}
+
+func (w *fixture) Publish(ctx context.Context, r request) (publishing.Outcome, error) {
+	return w.Publisher.Publish(ctx, w.callers(r.token), r.Request)
+}
+
+func (w *fixture) Replace(ctx context.Context, r request, of publishing.Target) (publishing.Outcome, error) {
+	return w.Publisher.Replace(ctx, w.callers(r.token), r.Request, of)
+}
+
+func (w *fixture) Delete(ctx context.Context, r request, of publishing.Target) (registry.Record, error) {
+	return w.Publisher.Delete(ctx, w.callers(r.token), r.Request, of)
+}
+
+func (w *fixture) SetStatus(ctx context.Context, r request, of publishing.Target) (registry.Record, error) {
+	return w.Publisher.SetStatus(ctx, w.callers(r.token), r.Request, of)
+}
+
+func (w *fixture) SetStatusAll(ctx context.Context, r request, name string, room publishing.SizeCheck) (browsing.History, error) {
+	return w.Publisher.SetStatusAll(ctx, w.callers(r.token), r.Request, name, room)
+}
+
+// person returns the person with a token; nobody for another one.
+func person(token string) authority.Caller {
+	return authoritytest.Person(map[string]string{trustedToken: "ada", untrustedToken: "ada low", "stranger": "eve"}[token])
 }
 
 func newTarget(version string) publishing.Target {
@@ -179,35 +206,10 @@ func (r *runner) Atomically(ctx context.Context, do func(context.Context) error)
 	return nil
 }
 
-// fakeAuthority is the authority. Acts that are recorded in a transaction count after its commit.
+// fakeAuthority keeps acts. Those that are recorded in a transaction count after its commit.
 type fakeAuthority struct {
 	acts  []authority.Act
 	fails error
-}
-
-func (l *fakeAuthority) Identify(_ context.Context, token string) (authority.Caller, error) {
-	switch token {
-	case trustedToken:
-		return authority.Caller{UserID: "ada", SessionID: "s1", TrustLevel: "FULL_TRUST"}, nil
-	case untrustedToken:
-		return authority.Caller{UserID: "ada", SessionID: "s2", TrustLevel: "UNVERIFIED"}, nil
-	case "stranger":
-		return authority.Caller{UserID: "eve", SessionID: "s3", TrustLevel: "FULL_TRUST"}, nil
-	}
-	return authority.Caller{}, fault.New(fault.Unauthenticated, "no such token")
-}
-
-func (l *fakeAuthority) RequireTrust(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel != "FULL_TRUST" {
-		return fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
-	}
-	return nil
-}
-
-func (l *fakeAuthority) RequireVerified(context.Context, authority.Caller) error { return nil }
-
-func (l *fakeAuthority) RequireFullTrust(ctx context.Context, c authority.Caller) error {
-	return l.RequireTrust(ctx, c)
 }
 
 func (l *fakeAuthority) Record(ctx context.Context, a authority.Act) error {
@@ -245,9 +247,8 @@ func (c *checker) Types() []string { return []string{"npm"} }
 func (w *fixture) requireActs(t *testing.T, want ...authority.Act) {
 	t.Helper()
 	for i := range want {
-		want[i].Caller.UserID, want[i].Caller.Address = "ada", address
-		if want[i].Caller.SessionID == "" {
-			want[i].Caller.SessionID, want[i].Caller.TrustLevel = "s1", "FULL_TRUST"
+		if !want[i].Caller.IsRemote() {
+			want[i].Caller = person(trustedToken)
 		}
 	}
 	if !slices.Equal(w.authority.acts, want) {

@@ -121,7 +121,8 @@ func TestManyPackagesTakeBoundedTime(t *testing.T) {
 		w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 		ports := w.ports()
 		ports.Ownership = stalledChecker{}
-		p := publishing.New(publishing.Config{}, ports)
+		w.Publisher = publishing.New(publishing.Config{}, ports)
+		p := w
 		begun := time.Now()
 		_, err := p.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]")))
 		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 40*time.Second {
@@ -146,7 +147,8 @@ func TestWithoutAnyChecker(t *testing.T) {
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 	ports := w.ports()
 	ports.Ownership = nil
-	p := publishing.New(publishing.Config{}, ports)
+	w.Publisher = publishing.New(publishing.Config{}, ports)
+	p := w
 	if _, err := p.Publish(t.Context(), newRequest(document("1.0.0"))); err != nil {
 		t.Errorf("without packages: %v, want none", err)
 	}

@@ -7,7 +7,6 @@ package publishing
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -59,7 +58,7 @@ type Ports struct {
 	Policies     *delegating.Checker
 	Reviews      registrystore.Reviews
 	Rules        registrystore.ReviewRules
-	Authority    authority.Authority
+	Acts         authority.Acts
 	Ender        reviewing.MirrorEnder
 	Events       *notifying.Recorder
 	Ownership    ownership.Checker
@@ -79,11 +78,20 @@ func New(c Config, p Ports) *Publisher { return &Publisher{c, p} }
 // WritesOff reports whether Publish, Replace and Delete are switched off.
 func (p *Publisher) WritesOff() bool { return p.config.WritesOff }
 
-// Request is the caller and the input of a change.
+// Operation is a kind of change.
+type Operation string
+
+// The kinds of changes.
+const (
+	OpPublish Operation = "publish"
+	OpReplace Operation = "replace"
+	OpDelete  Operation = "delete"
+	OpStatus  Operation = "status" // of one version, or of all versions of a server together
+)
+
+// Request is the input of a change.
 type Request struct {
-	Token   string     // the access token as it was sent; empty without one
-	Address netip.Addr // of the client, for the audit log
-	Body    []byte     // limited by the transport; not used by Delete
+	Body []byte // limited by the transport; not used by Delete
 	// Condition must hold for what is stored, otherwise the change is refused with fault.Stale; nil
 	// for no condition. A missing version is reported before the condition, a broken rule after it.
 	// The condition is checked again in the transaction of the change.
@@ -124,16 +132,16 @@ const (
 // the condition does not hold for it, fault.Invalid with code registry.CodeRules, fault.Conflict,
 // fault.Exhausted when too many documents of the caller wait for review. At any point the error may
 // be fault.Unavailable, when a dependency fails.
-func (p *Publisher) Publish(ctx context.Context, r Request) (Outcome, error) {
+func (p *Publisher) Publish(ctx context.Context, who authority.Caller, r Request) (Outcome, error) {
 	if p.config.WritesOff {
 		return Outcome{}, errWritesOff("publishing")
 	}
-	act, err := p.identifyCaller(ctx, r, authority.Act{Action: actPublish})
+	act, err := p.begin(ctx, who, authority.Act{Action: actPublish})
 	if err != nil {
 		return Outcome{}, err
 	}
 	outcome, err := p.publishDocument(ctx, r, &act)
-	return outcome, refusal.Record(ctx, p.ports.Authority, act, err)
+	return outcome, refusal.Record(ctx, p.ports.Acts, act, err)
 }
 
 // publishDocument publishes the body, and adds the server, the version and a warning to act.
@@ -174,16 +182,16 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 // of permission and before the rules, they are fault.Invalid when the body names another server or
 // version than the target, fault.NotFound when the target is missing or deleted (contract R-26),
 // and fault.Stale.
-func (p *Publisher) Replace(ctx context.Context, r Request, t Target) (Outcome, error) {
+func (p *Publisher) Replace(ctx context.Context, who authority.Caller, r Request, t Target) (Outcome, error) {
 	if p.config.WritesOff {
 		return Outcome{}, errWritesOff("updating")
 	}
-	act, err := p.identifyCaller(ctx, r, t.newAct(actEdit))
+	act, err := p.begin(ctx, who, t.newAct(actEdit))
 	if err != nil {
 		return Outcome{}, err
 	}
 	outcome, err := p.replaceDocument(ctx, r, t, &act)
-	return outcome, refusal.Record(ctx, p.ports.Authority, act, err)
+	return outcome, refusal.Record(ctx, p.ports.Acts, act, err)
 }
 
 // replaceDocument replaces the document of the target by the body, and adds a warning to act.
@@ -218,16 +226,16 @@ func (p *Publisher) replaceDocument(ctx context.Context, r Request, t Target, ac
 // Delete gives a version the status deleted and returns its new record. It returns fault.NotFound
 // when the version is missing or deleted already. The other errors are those of Publish that do not
 // concern a body.
-func (p *Publisher) Delete(ctx context.Context, r Request, t Target) (registry.Record, error) {
+func (p *Publisher) Delete(ctx context.Context, who authority.Caller, r Request, t Target) (registry.Record, error) {
 	if p.config.WritesOff {
 		return registry.Record{}, errWritesOff("deleting")
 	}
-	act, err := p.identifyCaller(ctx, r, t.newAct(actDelete))
+	act, err := p.begin(ctx, who, t.newAct(actDelete))
 	if err != nil {
 		return registry.Record{}, err
 	}
 	record, err := p.deleteVersion(ctx, r, t, &act)
-	return record, refusal.Record(ctx, p.ports.Authority, act, err)
+	return record, refusal.Record(ctx, p.ports.Acts, act, err)
 }
 
 // deleteVersion gives the target the status deleted.

@@ -161,7 +161,7 @@ func TestTrustIsCheckedAfterTheGrant(t *testing.T) {
 		t.Errorf("Publish = %v, want the authority's refusal with its challenge", err)
 	}
 	w.requireActs(t, authority.Act{
-		Caller: authority.Caller{SessionID: "s2", TrustLevel: "UNVERIFIED"}, Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "step up first",
+		Caller: person(untrustedToken), Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "step up first",
 	})
 	_, err = w.Publish(t.Context(), requestBy("stranger", document("1.0.0")))
 	if f, ok := fault.As(err); !ok || f.Kind != fault.Forbidden || !strings.Contains(f.Message, serverName) {

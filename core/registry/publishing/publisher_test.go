@@ -12,24 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 const publisherToken = "publisher"
-
-// publisherAuthority also accepts the token of a publisher. It has no trust level.
-type publisherAuthority struct {
-	*fakeAuthority
-	publisher authority.Publisher
-}
-
-func (a *publisherAuthority) Identify(ctx context.Context, token string) (authority.Caller, error) {
-	if token == publisherToken {
-		return authority.Caller{Publisher: &a.publisher}, nil
-	}
-	return a.fakeAuthority.Identify(ctx, token)
-}
 
 // slowChecker calls a function while it checks a package.
 type slowChecker struct{ during func() }
@@ -44,9 +32,9 @@ func (slowChecker) Types() []string { return []string{"npm"} }
 // publisherFixture is a fixture with a publisher and its policies.
 type publisherFixture struct {
 	*fixture
-	policies *fakedb.Policies
-	caller   *publisherAuthority
-	during   func() // called by each check of a package
+	policies  *fakedb.Policies
+	publisher authority.Publisher // the one with publisherToken
+	during    func()              // called by each check of a package
 }
 
 // newPublisherFixture returns a fixture with policies of an operator: each with its actions, for
@@ -55,7 +43,13 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 	t.Helper()
 	w := newFixture(t, c, registry.ActionPublish, registry.ActionEdit)
 	f := &publisherFixture{fixture: w, policies: fakedb.NewPolicies(w.runner.db), during: func() {}}
-	f.caller = &publisherAuthority{w.authority, authority.Publisher{Method: publisher.DNS, Subject: "example.com"}}
+	f.publisher = authority.Publisher{Method: publisher.DNS, Subject: "example.com"}
+	w.callers = func(token string) authority.Caller {
+		if token == publisherToken {
+			return authority.NewPublisher(f.publisher, authoritytest.Address())
+		}
+		return person(token)
+	}
 	pattern, err := registry.ParsePattern("com.example/*")
 	if err != nil {
 		t.Fatal(err)
@@ -65,19 +59,19 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 		if err := f.policies.Add(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
-		f.caller.publisher.Permissions = append(f.caller.publisher.Permissions, p.Permission())
+		f.publisher.Permissions = append(f.publisher.Permissions, p.Permission())
 	}
 	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
 		delegating.CheckerPorts{Policies: f.policies, Grants: w.grants, Clock: w.clock})
 	ports := w.ports()
-	ports.Policies, ports.Authority, ports.Ownership = checker, f.caller, slowChecker{func() { f.during() }}
+	ports.Policies, ports.Ownership = checker, slowChecker{func() { f.during() }}
 	w.Publisher = publishing.New(c, ports)
 	return f
 }
 
 func (f *publisherFixture) removePolicies(t *testing.T) {
 	t.Helper()
-	for _, p := range f.caller.publisher.Permissions {
+	for _, p := range f.publisher.Permissions {
 		if err := f.policies.Remove(t.Context(), p.Policy); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +81,7 @@ func (f *publisherFixture) removePolicies(t *testing.T) {
 // requireAct checks that the audit log has one act, of the publisher.
 func (f *publisherFixture) requireAct(t *testing.T, want authority.Act) {
 	t.Helper()
-	want.Caller = authority.Caller{Address: address, Publisher: &f.caller.publisher}
+	want.Caller = authority.NewPublisher(f.publisher, authoritytest.Address())
 	if len(f.authority.acts) != 1 || !reflect.DeepEqual(f.authority.acts[0], want) {
 		t.Errorf("the audit log has %+v, want %+v", f.authority.acts, want)
 	}
@@ -143,7 +137,7 @@ func TestPublisherMayDoNothingElse(t *testing.T) {
 			if !ok || got.Kind != fault.Forbidden || got.Message != test.reason {
 				t.Fatalf("got %v, want fault.Forbidden with %q", err, test.reason)
 			}
-			if acts := f.authority.acts; len(acts) != 1 || acts[0].Reason != test.reason || acts[0].Caller.Publisher == nil || acts[0].Caller.UserID != "" {
+			if acts := f.authority.acts; len(acts) != 1 || acts[0].Reason != test.reason || acts[0].Caller.Publisher() == nil {
 				t.Errorf("the audit log has %+v", acts)
 			}
 		})

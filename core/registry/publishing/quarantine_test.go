@@ -1,7 +1,6 @@
 package publishing_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -11,18 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// recorder is the audit log of operators.
-type recorder struct{}
-
-func (recorder) RecordChanges(context.Context, ...authority.Change) error { return nil }
-
 // putInQuarantine puts a version, or the whole server, in quarantine.
 func (w *fixture) putInQuarantine(t *testing.T, version string) {
 	t.Helper()
-	o := quarantining.NewOperator(quarantining.OperatorPorts{
-		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Recorder: recorder{}, Clock: w.clock, Events: w.events(),
+	o := quarantining.New(quarantining.Ports{
+		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{}, Clock: w.clock, Events: w.events(),
 	})
-	if _, err := o.Add(t.Context(), quarantining.Target{ServerName: serverName, Version: version}, "it sends mail"); err != nil {
+	draft := quarantining.Draft{Target: quarantining.Target{ServerName: serverName, Version: version}, Reason: "it sends mail"}
+	if _, err := o.Add(t.Context(), authority.Operator(), draft); err != nil {
 		t.Fatal(err)
 	}
 }

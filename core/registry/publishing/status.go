@@ -18,13 +18,13 @@ import (
 // body that is not a JSON object, fault.Forbidden, fault.Invalid for any other fault of the body,
 // fault.NotFound, fault.Stale, fault.Invalid when there is nothing to change, fault.Conflict when
 // another server now has one of the remote URLs. fault.Unavailable when a dependency fails.
-func (p *Publisher) SetStatus(ctx context.Context, r Request, t Target) (registry.Record, error) {
-	act, err := p.identifyCaller(ctx, r, t.newAct(actStatus))
+func (p *Publisher) SetStatus(ctx context.Context, who authority.Caller, r Request, t Target) (registry.Record, error) {
+	act, err := p.begin(ctx, who, t.newAct(actStatus))
 	if err != nil {
 		return registry.Record{}, err
 	}
 	record, err := p.updateStatus(ctx, r, t, &act)
-	return record, refusal.Record(ctx, p.ports.Authority, act, err)
+	return record, refusal.Record(ctx, p.ports.Acts, act, err)
 }
 
 // updateStatus changes the status of the target.
@@ -51,13 +51,15 @@ type SizeCheck func(changed browsing.History) error
 // changed, newest publication first. If their documents are too large to hold, they are read after
 // the commit, while the answer is sent. room is optional. Errors as of SetStatus; fault.Invalid
 // when no version changes.
-func (p *Publisher) SetStatusAll(ctx context.Context, r Request, serverName string, room SizeCheck) (browsing.History, error) {
-	act, err := p.identifyCaller(ctx, r, Target{Name: serverName}.newAct(actStatus))
+func (p *Publisher) SetStatusAll(
+	ctx context.Context, who authority.Caller, r Request, serverName string, room SizeCheck,
+) (browsing.History, error) {
+	act, err := p.begin(ctx, who, Target{Name: serverName}.newAct(actStatus))
 	if err != nil {
 		return browsing.History{}, err
 	}
 	changed, err := p.updateAllStatuses(ctx, r, serverName, room, &act)
-	return changed, refusal.Record(ctx, p.ports.Authority, act, err)
+	return changed, refusal.Record(ctx, p.ports.Acts, act, err)
 }
 
 // updateAllStatuses changes the status of all versions of a server.

@@ -113,7 +113,7 @@ func (p *Publisher) recordSubmission(ctx context.Context, act authority.Act, r *
 			return err
 		}
 	}
-	return p.ports.Authority.Record(ctx, act)
+	return p.ports.Acts.Record(ctx, act)
 }
 
 // takeOver ends what a mirror has of the server, if the caller wins its name by a publication; nil
@@ -175,12 +175,14 @@ func (p *Publisher) submit(ctx context.Context, by review.Submitter, s submissio
 
 // submitter returns the caller as the submitter of a document of a server.
 func (p *Publisher) submitter(ctx context.Context, c authority.Caller, name registry.Name) (review.Submitter, error) {
-	if c.Publisher == nil {
-		return review.Submitter{Key: c.UserID}, nil
+	proved := c.Publisher()
+	if proved == nil {
+		person, err := c.Person()
+		return review.Submitter{Key: string(person)}, err
 	}
-	by := review.Submitter{Key: string(c.Publisher.Method) + ":" + c.Publisher.Subject}
+	by := review.Submitter{Key: string(proved.Method) + ":" + proved.Subject}
 	var ids []publisher.PolicyID
-	for _, permission := range c.Publisher.Permissions {
+	for _, permission := range proved.Permissions {
 		if permission.Policy != "" && permission.Allows(publisher.Publish, name) {
 			ids = append(ids, permission.Policy)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
@@ -29,12 +30,12 @@ func TestQuarantineIsAnEvent(t *testing.T) {
 	wantEvents("a version that is there already", err)
 	_, err = f.add(t, "bea", serverA, "1.0.0", "it sends mail")
 	wantEvents("without the grant", err)
-	_, err = f.operator.Add(t.Context(), quarantining.Target{ServerName: serverB}, "all of it")
+	_, err = f.hide(t, quarantining.Target{ServerName: serverB}, "all of it")
 	wantEvents("a server, by an operator", err, "quarantined "+serverB+"@ all of it")
 	wantEvents("a release that is not recorded", f.failing(func() error { return f.release(t, "ada", serverA, "2.0.0") }))
 	wantEvents("a release", f.release(t, "ada", serverA, "2.0.0"), "released "+serverA+"@2.0.0 ")
 	wantEvents("a second release", f.release(t, "ada", serverA, "2.0.0"))
-	err = f.operator.Release(t.Context(), quarantining.Target{ServerName: serverB})
+	err = f.service.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: serverB})
 	wantEvents("a release of a server, by an operator", err, "released "+serverB+"@ ")
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -33,41 +33,22 @@ var (
 	address = netip.MustParseAddr("192.0.2.7")
 )
 
-// fakePeople is the authority: a token is the name of a person at FULL_TRUST, unless it is "low" or
-// "publisher". It keeps the acts, and fails on request.
+// as returns the caller with a token: the name of a person at FULL_TRUST, or "low", "risky" or
+// "publisher".
+func as(token string) authority.Caller {
+	switch token {
+	case "publisher":
+		return authority.NewPublisher(authority.Publisher{}, authoritytest.Address())
+	case "risky", "low":
+		token = "ada " + token
+	}
+	return authoritytest.Person(token)
+}
+
+// fakePeople keeps the acts of people and operators, and fails on request.
 type fakePeople struct {
 	acts  []authority.Act
 	fails error
-}
-
-func (*fakePeople) Identify(_ context.Context, token string) (authority.Caller, error) {
-	switch token {
-	case "":
-		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
-	case "publisher":
-		return authority.Caller{Publisher: &authority.Publisher{}}, nil
-	case "risky":
-		return authority.Caller{UserID: "ada", TrustLevel: "HIGH_RISK"}, nil
-	case "low":
-		return authority.Caller{UserID: "ada", TrustLevel: "UNVERIFIED"}, nil
-	}
-	return authority.Caller{UserID: token, TrustLevel: "FULL_TRUST"}, nil
-}
-
-func (*fakePeople) RequireTrust(context.Context, authority.Caller) error { return nil }
-
-func (*fakePeople) RequireVerified(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel == "HIGH_RISK" {
-		return fault.New(fault.Forbidden, "verify first")
-	}
-	return nil
-}
-
-func (*fakePeople) RequireFullTrust(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel != "FULL_TRUST" {
-		return fault.New(fault.Forbidden, "step up first")
-	}
-	return nil
 }
 
 func (p *fakePeople) Record(_ context.Context, a authority.Act) error {
@@ -77,23 +58,13 @@ func (p *fakePeople) Record(_ context.Context, a authority.Act) error {
 	return p.fails
 }
 
-// fakeRecorder keeps the changes of operators.
-type fakeRecorder struct{ changes []authority.Change }
-
-func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
-	r.changes = append(r.changes, changes...)
-	return nil
-}
-
 type fixture struct {
-	service  *quarantining.Service
-	operator *quarantining.Operator
-	db       *fakedb.Database
-	servers  *fakedb.Servers
-	store    *fakedb.Quarantine
-	grants   *fakedb.Grants
-	people   *fakePeople
-	recorder *fakeRecorder
+	service *quarantining.Service
+	db      *fakedb.Database
+	servers *fakedb.Servers
+	store   *fakedb.Quarantine
+	grants  *fakedb.Grants
+	people  *fakePeople
 }
 
 // newFixture returns a registry with the versions 1.0.0 and 2.0.0 of two servers. Ada may review
@@ -103,17 +74,15 @@ func newFixture(t *testing.T) *fixture {
 	db := fakedb.New()
 	f := &fixture{
 		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db),
-		people: &fakePeople{}, recorder: &fakeRecorder{},
+		people: &fakePeople{},
 	}
-	f.operator = quarantining.NewOperator(quarantining.OperatorPorts{
-		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Recorder: f.recorder, Clock: clocktest.NewManual(epoch),
+	f.service = quarantining.New(quarantining.Ports{
+		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Acts: f.people, Clock: clocktest.NewManual(epoch),
+		Grants: f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},
 		}),
-	})
-	f.service = quarantining.New(quarantining.PersonPorts{
-		Operator: f.operator, Grants: f.grants, Authority: f.people, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 	})
 	f.grant(t, "ada", registry.ActionReview, "com.example/*")
 	f.grant(t, "bea", registry.ActionReview, serverB)
@@ -167,18 +136,20 @@ func (f *fixture) publish(t *testing.T, server string, url registry.RemoteURL) {
 	}
 }
 
+// hide puts a target in quarantine by an operator command.
+func (f *fixture) hide(t *testing.T, of quarantining.Target, reason string) (registry.Quarantined, error) {
+	t.Helper()
+	return f.service.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: of, Reason: reason})
+}
+
 func (f *fixture) add(t *testing.T, token, server, version, reason string) (registry.Quarantined, error) {
 	t.Helper()
-	return f.service.Add(t.Context(), quarantining.Request{Token: token, Address: address}, func() (quarantining.Draft, error) {
-		return quarantining.Draft{Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason}, nil
-	})
+	return f.service.Add(t.Context(), as(token), quarantining.Draft{Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason})
 }
 
 func (f *fixture) release(t *testing.T, token, server, version string) error {
 	t.Helper()
-	return f.service.Release(t.Context(), quarantining.Request{Token: token, Address: address}, func() (quarantining.Target, error) {
-		return quarantining.Target{ServerName: server, Version: version}, nil
-	})
+	return f.service.Release(t.Context(), as(token), quarantining.Target{ServerName: server, Version: version})
 }
 
 // describe returns the versions of a server, each as version, status, message and a star if it is
@@ -233,7 +204,7 @@ func TestAddAndRelease(t *testing.T) {
 	}
 	var acts []string
 	for _, a := range f.people.acts {
-		if a.Caller.Address != address || a.Caller.UserID != "ada" {
+		if a.Caller != as("ada") {
 			t.Errorf("the act has the caller %+v", a.Caller)
 		}
 		acts = append(acts, strings.Join([]string{a.Action, a.ServerName, a.Version, a.Note, a.Reason}, "|"))
@@ -255,7 +226,7 @@ func TestOrderOfErrors(t *testing.T) {
 		kind                           fault.Kind
 		want                           string
 	}{
-		"no token":                         {"", "", "", "", fault.Unauthenticated, "no token"},
+		"no token":                         {"", "", "", "", fault.Unauthenticated, "an access token is required"},
 		"a publisher":                      {"publisher", serverA, "", long, fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person"},
 		"no grant":                         {"eve", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a"},
 		"another action":                   {"bea", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a"},
@@ -272,7 +243,7 @@ func TestOrderOfErrors(t *testing.T) {
 		"a version of an unknown server":   {"ada", "com.example/none", "1.0.0", "r", fault.NotFound, "server version not found"},
 		"a server that is there already":   {"ada", serverB, "", "r", fault.Conflict, "com.example/b is in quarantine already"},
 		"a version that is there already":  {"ada", serverB, "1.0.0", "r", fault.Conflict, "com.example/b 1.0.0 is in quarantine already"},
-		"release without a token":          {"", serverB, "", "release", fault.Unauthenticated, "no token"},
+		"release without a token":          {"", serverB, "", "release", fault.Unauthenticated, "an access token is required"},
 		"release by a publisher":           {"publisher", serverB, "", "release", fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person"},
 		"release without a grant":          {"eve", serverB, "", "release", fault.Forbidden, "you have no review permission for com.example/b"},
 		"release with little trust":        {"low", serverB, "", "release", fault.Forbidden, "step up first"},
@@ -285,10 +256,11 @@ func TestOrderOfErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			for _, version := range []string{"", "1.0.0"} {
-				if _, err := f.operator.Add(t.Context(), quarantining.Target{ServerName: serverB, Version: version}, "r"); err != nil {
+				if _, err := f.hide(t, quarantining.Target{ServerName: serverB, Version: version}, "r"); err != nil {
 					t.Fatal(err)
 				}
 			}
+			f.people.acts = nil
 			before := f.describe(t, serverA) + f.describe(t, serverB)
 			var err error
 			if c.reason == "release" {
@@ -315,7 +287,7 @@ func TestBodyIsReadOnceTheCallerIsKnown(t *testing.T) {
 	f := newFixture(t)
 	bad := fault.New(fault.Invalid, "body is not valid JSON")
 	for token, want := range map[string]fault.Kind{"": fault.Unauthenticated, "eve": fault.Invalid} {
-		_, err := f.service.Add(t.Context(), quarantining.Request{Token: token}, func() (quarantining.Draft, error) { return quarantining.Draft{}, bad })
+		_, err := f.service.Add(t.Context(), as(token), quarantining.Draft{Target: quarantining.Target{Malformed: bad}})
 		if !fault.Is(err, want) {
 			t.Errorf("token %q: %v", token, err)
 		}
@@ -334,7 +306,7 @@ func TestChangeAndAuditGoTogether(t *testing.T) {
 	if _, err := f.add(t, "ada", serverA, "", "r"); !errors.Is(err, f.people.fails) || f.describe(t, serverA) != before {
 		t.Errorf("Add without an audit log: %v, %s", err, f.describe(t, serverA))
 	}
-	if list, err := f.operator.List(t.Context()); err != nil || len(list) > 0 {
+	if list, err := f.service.All(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("List = %+v, %v", list, err)
 	}
 }
@@ -357,21 +329,21 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	target := quarantining.Target{ServerName: serverA, Version: "1.0.0"}
-	if _, err := f.operator.Add(t.Context(), target, ""); !fault.Is(err, fault.Invalid) {
+	if _, err := f.hide(t, target, ""); !fault.Is(err, fault.Invalid) {
 		t.Errorf("Add without a reason: %v", err)
 	}
-	if q, err := f.operator.Add(t.Context(), target, "r"); err != nil || q.By != "" {
+	if q, err := f.hide(t, target, "r"); err != nil || q.By != "" {
 		t.Fatalf("Add = %+v, %v", q, err)
 	}
-	if err := f.operator.Release(t.Context(), target); err != nil {
+	if err := f.service.Release(t.Context(), authority.Operator(), target); err != nil {
 		t.Fatal(err)
 	}
-	want := []authority.Change{
-		authority.QuarantineChange{ServerName: serverA, Version: "1.0.0", Added: true, Reason: "r"},
-		authority.QuarantineChange{ServerName: serverA, Version: "1.0.0"},
+	want := []authority.Act{
+		{Caller: authority.Operator(), Action: "quarantine", ServerName: serverA, Version: "1.0.0", Note: "r"},
+		{Caller: authority.Operator(), Action: "release", ServerName: serverA, Version: "1.0.0"},
 	}
-	if !reflect.DeepEqual(f.recorder.changes, want) {
-		t.Errorf("recorded %+v, want %+v", f.recorder.changes, want)
+	if !slices.Equal(f.people.acts, want) {
+		t.Errorf("recorded %+v, want %+v", f.people.acts, want)
 	}
 }
 
@@ -383,19 +355,19 @@ func TestList(t *testing.T) {
 	for i := range 120 { // more than an operator reads at once
 		server := fmt.Sprintf("org.example/s%03d", i)
 		f.publish(t, server, registry.RemoteURL("https://"+server))
-		if _, err := f.operator.Add(t.Context(), quarantining.Target{ServerName: server}, "r"); err != nil {
+		if _, err := f.hide(t, quarantining.Target{ServerName: server}, "r"); err != nil {
 			t.Fatal(err)
 		}
 		f.grant(t, "many", registry.ActionReview, server)
 		all = append(all, server+" ")
 	}
 	for _, target := range []quarantining.Target{{ServerName: serverB, Version: "2.0.0"}, {ServerName: serverB}, {ServerName: serverA, Version: "1.0.0"}} {
-		if _, err := f.operator.Add(t.Context(), target, "r"); err != nil {
+		if _, err := f.hide(t, target, "r"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	example := []string{serverA + " 1.0.0", serverB + " ", serverB + " 2.0.0"}
-	if _, err := f.service.List(t.Context(), quarantining.Request{Token: "risky"}, quarantining.Query{}); !fault.Is(err, fault.Forbidden) || err.Error() != "verify first" {
+	if _, err := f.service.List(t.Context(), as("risky"), quarantining.Query{}); !fault.Is(err, fault.Forbidden) || err.Error() != "verify first" {
 		t.Errorf("the list at HIGH_RISK: %v, want it refused", err)
 	}
 	for token, want := range map[string][]string{"ada": example, "bea": example[1:], "many": all, "low": example} {
@@ -405,7 +377,7 @@ func TestList(t *testing.T) {
 			}
 		}
 	}
-	list, err := f.operator.List(t.Context())
+	list, err := f.service.All(t.Context())
 	if err != nil || len(list) != 123 {
 		t.Errorf("the operator's list has %d entries, %v", len(list), err)
 	}
@@ -416,7 +388,7 @@ func (f *fixture) readPages(t *testing.T, token, limit string) (all []string) {
 	t.Helper()
 	q := quarantining.Query{Limit: limit}
 	for {
-		p, err := f.service.List(t.Context(), quarantining.Request{Token: token}, q)
+		p, err := f.service.List(t.Context(), as(token), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -448,7 +420,7 @@ func TestListErrors(t *testing.T) {
 		"no cursor":                {"ada", quarantining.Query{Cursor: "x"}, fault.Invalid, "cursor"},
 		"a cursor of another list": {"ada", quarantining.Query{Cursor: foreign}, fault.Invalid, "cursor"},
 	} {
-		if _, err := f.service.List(t.Context(), quarantining.Request{Token: c.token}, c.query); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.word) {
+		if _, err := f.service.List(t.Context(), as(c.token), c.query); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -491,7 +463,7 @@ func TestReleaseNeedsFourEyes(t *testing.T) {
 	if err := f.release(t, "ada", serverA, "1.0.0"); err != nil {
 		t.Errorf("a version of somebody else: %v", err)
 	}
-	if err := f.operator.Release(t.Context(), quarantining.Target{ServerName: serverA, Version: "3.0.0"}); err != nil {
+	if err := f.service.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: serverA, Version: "3.0.0"}); err != nil {
 		t.Errorf("an operator: %v", err)
 	}
 }

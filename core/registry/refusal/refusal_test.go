@@ -9,13 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // log is an audit log. It returns failure from each call.
 type log struct {
-	authority.Authority
-
 	failure error
 	records int
 	brief   bool // the last call was one that does not wait for its turn
@@ -43,7 +42,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &log{failure: c.failure}
-			err := refusal.Record(t.Context(), l, authority.Act{Action: "publish"}, c.cause)
+			err := refusal.Record(t.Context(), l, authority.Act{Caller: authoritytest.Person("ada"), Action: "publish"}, c.cause)
 			if !strings.Contains(err.Error(), c.want.Error()) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
@@ -55,5 +54,10 @@ func TestRecord(t *testing.T) {
 	l := &log{}
 	if err := refusal.Record(t.Context(), l, authority.Act{}, nil); err != nil || l.records != 0 {
 		t.Errorf("without a cause: %v, %d records", err, l.records)
+	}
+	for _, c := range []authority.Caller{{}, authority.Operator()} {
+		if err := refusal.Record(t.Context(), l, authority.Act{Caller: c}, full); !errors.Is(err, full) || l.records != 0 {
+			t.Errorf("of nobody, or an operator: %v, %d records", err, l.records)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
@@ -50,16 +51,16 @@ func TestDecisionsAreEvents(t *testing.T) {
 // operator.
 func (fx *fixture) decideReplacement(t *testing.T, property string, approve bool) {
 	t.Helper()
-	o, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", property))},
+	o, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", property))},
 		publishing.Target{Name: serverName, Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	decide := fx.operator.Reject
+	decide := fx.service.Reject
 	if approve {
-		decide = fx.operator.Approve
+		decide = fx.service.Approve
 	}
-	if shown, err := decide(t.Context(), o.Pending, "as asked"); err != nil || (shown.State == review.Approved) != approve {
+	if shown, err := decide(t.Context(), authority.Operator(), o.Pending, "as asked"); err != nil || (shown.State == review.Approved) != approve {
 		t.Fatalf("the decision is %+v, %v", shown, err)
 	}
 }

@@ -2,7 +2,6 @@ package reviewing_test
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -31,7 +31,6 @@ const serverName = "com.example/weather"
 // one at HIGH_RISK, "ci" a publisher by the policy of bea.
 type fixture struct {
 	publisher *publishing.Publisher
-	operator  *reviewing.Operator
 	service   *reviewing.Service
 	db        *fakedb.Database
 	servers   *fakedb.Servers
@@ -49,7 +48,7 @@ func newFixture(t testing.TB) *fixture {
 	db := fakedb.New()
 	fx := &fixture{
 		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db), notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
-		clock: clocktest.NewManual(epoch), people: &people{pattern: newPattern(t, "com.example/*")},
+		clock: clocktest.NewManual(epoch), people: &people{},
 	}
 	for _, g := range []registry.Grant{
 		{Holder: "ada", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {Holder: "ada", Action: registry.ActionEdit, Pattern: newPattern(t, "*")},
@@ -65,7 +64,7 @@ func newFixture(t testing.TB) *fixture {
 	}
 	stored := fakedb.NewPolicies(db)
 	if err := stored.Add(t.Context(), publisher.Policy{
-		ID: "policy", Method: publisher.DNS, Pattern: fx.people.pattern, Actions: []publisher.Action{publisher.Publish}, CreatedBy: "bea",
+		ID: "policy", Method: publisher.DNS, Pattern: newPattern(t, "com.example/*"), Actions: []publisher.Action{publisher.Publish}, CreatedBy: "bea",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +79,13 @@ func newFixture(t testing.TB) *fixture {
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
 		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
-		Rules: fakedb.NewReviewRules(db), Authority: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
+		Rules: fakedb.NewReviewRules(db), Acts: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
 	})
-	fx.operator = reviewing.NewOperator(reviewing.OperatorPorts{
+	fx.service = reviewing.New(reviewing.Ports{
 		Transactions: db, Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender,
+		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants, Acts: fx.people, Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
 	})
-	fx.service = reviewing.New(reviewing.PersonPorts{Operator: fx.operator, Grants: fx.grants, Authority: fx.people, Notifier: fx.people})
 	return fx
 }
 
@@ -100,8 +98,17 @@ func newPattern(t testing.TB, s string) registry.Pattern {
 	return p
 }
 
-func request(token string) reviewing.Request {
-	return reviewing.Request{Token: token, Address: netip.MustParseAddr("192.0.2.7")}
+func request(token string) authority.Caller {
+	if token != "ci" {
+		return authoritytest.Person(token)
+	}
+	pattern, err := registry.ParsePattern("com.example/*")
+	if err != nil {
+		return authority.Caller{}
+	}
+	return authority.NewPublisher(authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
+		{Actions: []publisher.Action{publisher.Publish}, Pattern: pattern, Policy: "policy"},
+	}}, authoritytest.Address())
 }
 
 // document returns a document of a version, with more properties if given.
@@ -113,7 +120,7 @@ func document(name, version string, more ...string) string {
 func (fx *fixture) submit(t testing.TB, token, body string) publishing.Outcome {
 	t.Helper()
 	fx.clock.Advance(time.Minute)
-	o, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: token, Body: []byte(body)})
+	o, err := fx.publisher.Publish(t.Context(), request(token), publishing.Request{Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,49 +151,10 @@ func (fx *fixture) served(t testing.TB, name, version string) (string, bool) {
 // people are the callers, their audit log and their notices.
 type people struct {
 	mu        sync.Mutex
-	pattern   registry.Pattern // of the policy of bea
 	acts      []authority.Act
 	changes   []authority.Change
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
-}
-
-func (p *people) Identify(_ context.Context, token string) (authority.Caller, error) {
-	switch token {
-	case "":
-		return authority.Caller{}, fault.New(fault.Unauthenticated, "no token")
-	case "ci":
-		return authority.Caller{Publisher: &authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
-			{Actions: []publisher.Action{publisher.Publish}, Pattern: p.pattern, Policy: "policy"},
-		}}}, nil
-	}
-	name, low := strings.CutSuffix(token, " low")
-	caller := authority.Caller{UserID: name, SessionID: "s", TrustLevel: "FULL_TRUST"}
-	if low {
-		caller.TrustLevel = "UNVERIFIED"
-	}
-	if name, risky := strings.CutSuffix(token, " risky"); risky {
-		caller.UserID, caller.TrustLevel = name, "HIGH_RISK"
-	}
-	return caller, nil
-}
-
-func (p *people) RequireTrust(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel != "FULL_TRUST" {
-		return fault.New(fault.Forbidden, "step up first")
-	}
-	return nil
-}
-
-func (p *people) RequireVerified(_ context.Context, c authority.Caller) error {
-	if c.TrustLevel == "HIGH_RISK" {
-		return fault.New(fault.Forbidden, "verify first")
-	}
-	return nil
-}
-
-func (p *people) RequireFullTrust(ctx context.Context, c authority.Caller) error {
-	return p.RequireTrust(ctx, c)
 }
 
 func (p *people) Record(_ context.Context, a authority.Act) error {

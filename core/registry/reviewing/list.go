@@ -72,7 +72,7 @@ func parsePosition(content []byte) (position, error) {
 
 // startPosition returns where the page of a query begins. A filter that the query omits is that of
 // its cursor.
-func (o *Operator) startPosition(q Query) (position, error) {
+func (s *Service) startPosition(q Query) (position, error) {
 	state := review.Pending
 	if q.State != "" {
 		var err error
@@ -90,7 +90,7 @@ func (o *Operator) startPosition(q Query) (position, error) {
 	if q.Cursor == "" {
 		return position{state: state, server: server}, nil
 	}
-	content, err := o.ports.Cursors.Open(q.Cursor)
+	content, err := s.ports.Cursors.Open(q.Cursor)
 	if err != nil {
 		return position{}, err
 	}
@@ -108,39 +108,39 @@ func (o *Operator) startPosition(q Query) (position, error) {
 
 // list returns a page of the reviews that a query selects. narrow restricts it to those that the
 // caller may see.
-func (o *Operator) list(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
+func (s *Service) list(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
 	limit, err := browsing.ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}
-	from, err := o.startPosition(q)
+	from, err := s.startPosition(q)
 	if err != nil {
 		return Page{}, err
 	}
 	selection := registrystore.ReviewQuery{State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
 	narrow(&selection)
-	found, err := o.ports.Reviews.List(ctx, selection)
+	found, err := s.ports.Reviews.List(ctx, selection)
 	if err != nil {
 		return Page{}, err
 	}
 	p := Page{Reviews: make([]review.Shown, 0, len(found.Reviews))}
-	more, err := o.showAll(ctx, found.Reviews, &p)
+	more, err := s.showAll(ctx, found.Reviews, &p)
 	if err != nil {
 		return Page{}, err
 	}
 	if more || found.More {
 		last := p.Reviews[len(p.Reviews)-1]
-		p.NextCursor = o.ports.Cursors.Seal(position{from.state, from.server, last.SubmittedAt, last.ID}.encode())
+		p.NextCursor = s.ports.Cursors.Seal(position{from.state, from.server, last.SubmittedAt, last.ID}.encode())
 	}
 	return p, nil
 }
 
 // showAll adds reviews to a page with what they are compared with, until the page has pageBytes. It
 // reports whether some were left out.
-func (o *Operator) showAll(ctx context.Context, all []review.Review, p *Page) (more bool, err error) {
+func (s *Service) showAll(ctx context.Context, all []review.Review, p *Page) (more bool, err error) {
 	size := 0
 	for part := range slices.Chunk(all, registrystore.MaxCompared) {
-		replaces, err := o.comparedOf(ctx, part)
+		replaces, err := s.comparedOf(ctx, part)
 		if err != nil {
 			return false, err
 		}
@@ -161,9 +161,9 @@ func (o *Operator) showAll(ctx context.Context, all []review.Review, p *Page) (m
 
 // comparedOf returns the documents that reviews are compared with, in their order: what is served
 // now, or what was when they were decided. All are pending, or none is.
-func (o *Operator) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {
+func (s *Service) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {
 	if part[0].State == review.Pending {
-		return o.ports.Reviews.Compared(ctx, part)
+		return s.ports.Reviews.Compared(ctx, part)
 	}
 	replaces := make([][]byte, len(part))
 	for i, r := range part {

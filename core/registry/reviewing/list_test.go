@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -20,7 +21,7 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	t.Parallel()
 	const pending = 45
 	fx := newFixture(t)
-	if _, err := fx.operator.Approve(t.Context(), fx.submit(t, "ada", document(serverName, "1.0.0")).Pending, ""); err != nil {
+	if _, err := fx.service.Approve(t.Context(), authority.Operator(), fx.submit(t, "ada", document(serverName, "1.0.0")).Pending, ""); err != nil {
 		t.Fatal(err)
 	}
 	served := fx.enlarge(t, serverName, 900_000)
@@ -40,7 +41,7 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	}
 	seen := 0
 	for q := (reviewing.Query{Limit: "100"}); ; {
-		p, err := fx.operator.List(t.Context(), q)
+		p, err := fx.service.List(t.Context(), authority.Operator(), q)
 		if err != nil {
 			t.Fatal(err)
 		}

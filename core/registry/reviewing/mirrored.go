@@ -22,12 +22,12 @@ type mirrored struct {
 // serveMirrored stores the document of an approved review that a mirror submitted, with the status
 // and the time of publication that the other registry gives it, and returns its release. It returns
 // fault.Conflict for a version in quarantine, and for one that the mirror does not have any more.
-func (o *Operator) serveMirrored(ctx context.Context, l *registry.Lineage, r review.Review, m mirrored) (*registry.Release, error) {
-	tracked, err := o.ports.Mirrored.OfServers(ctx, m.mirror, []registry.Name{r.Name})
+func (s *Service) serveMirrored(ctx context.Context, l *registry.Lineage, r review.Review, m mirrored) (*registry.Release, error) {
+	tracked, err := s.ports.Mirrored.OfServers(ctx, m.mirror, []registry.Name{r.Name})
 	if err != nil {
 		return nil, err
 	}
-	all, err := o.ports.Mirrors.List(ctx)
+	all, err := s.ports.Mirrors.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (o *Operator) serveMirrored(ctx context.Context, l *registry.Lineage, r rev
 	}
 	changes := registrystore.ChangesOf(l, &m.document)
 	i := slices.IndexFunc(changes, func(c registrystore.Change) bool { return c.Release.Version == r.Version })
-	return &changes[i].Release, o.ports.Writer.Save(ctx, changes)
+	return &changes[i].Release, s.ports.Writer.Save(ctx, changes)
 }
 
 // conflictOf returns fault.Conflict in place of fault.Forbidden: the decider may change the server, but

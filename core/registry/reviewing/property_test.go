@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -58,13 +59,13 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 			"publish": func(*rapid.T) {
 				s := submitted{version: draw("version", versions...), by: draw("person", "ada", "eve")}
 				s.document = body(s.version)
-				o, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: s.by, Body: []byte(s.document)})
+				o, err := fx.publisher.Publish(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)})
 				submit(o, err, s)
 			},
 			"replace": func(*rapid.T) {
 				s := submitted{version: draw("version", versions...), by: draw("person", "ada", "eve")}
 				s.document = body(s.version)
-				o, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: s.by, Body: []byte(s.document)}, publishing.Target{Name: serverName, Version: s.version})
+				o, err := fx.publisher.Replace(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)}, publishing.Target{Name: serverName, Version: s.version})
 				submit(o, err, s)
 			},
 			"decide": func(*rapid.T) {
@@ -89,7 +90,7 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 			},
 			"status": func(*rapid.T) {
 				status := draw("status", "active", "deprecated", "deleted")
-				_, _ = fx.publisher.SetStatus(t.Context(), publishing.Request{Token: "ada", Body: []byte(`{"status":"` + status + `"}`)},
+				_, _ = fx.publisher.SetStatus(t.Context(), request("ada"), publishing.Request{Body: []byte(`{"status":"` + status + `"}`)},
 					publishing.Target{Name: serverName, Version: draw("version", versions...)}) // refused if there is nothing to change
 			},
 			"": func(rt *rapid.T) { m.check(t, rt, fx) },
@@ -120,7 +121,7 @@ func (m *model) check(t *testing.T, rt *rapid.T, fx *fixture) {
 	if len(releases) > 0 && latest != 1 {
 		rt.Fatalf("%d versions are latest, want one", latest)
 	}
-	pending, err := fx.operator.List(t.Context(), reviewing.Query{Limit: "100"})
+	pending, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{Limit: "100"})
 	if err != nil || len(pending.Reviews) != len(m.pending) {
 		rt.Fatalf("%d reviews are pending, %v, want %d", len(pending.Reviews), err, len(m.pending))
 	}

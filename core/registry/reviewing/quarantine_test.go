@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // TestNothingInQuarantineIsApproved checks that what waits for review stays unserved while its
@@ -19,24 +20,24 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 		"1.0.0": serverName + " 1.0.0 is in quarantine: it sends mail; release it first",
 	} {
 		fx := newFixture(t)
-		hidden := quarantining.NewOperator(quarantining.OperatorPorts{
-			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Recorder: fx.people, Clock: fx.clock, Events: fx.events,
+		hidden := quarantining.New(quarantining.Ports{
+			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people, Clock: fx.clock, Events: fx.events,
 		})
 		target := quarantining.Target{ServerName: serverName, Version: version}
 		first := fx.submit(t, "ada", document(serverName, "1.0.0"))
-		if _, err := hidden.Add(t.Context(), target, "it sends mail"); !fault.Is(err, fault.NotFound) {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("quarantine of a server that only waits: %v, want fault.NotFound", err)
 		}
-		if _, err := fx.operator.Approve(t.Context(), first.Pending, ""); err != nil {
+		if _, err := fx.service.Approve(t.Context(), authority.Operator(), first.Pending, ""); err != nil {
 			t.Fatal(err)
 		}
-		replacement, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", `"title":"new"`))},
+		replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"new"`))},
 			publishing.Target{Name: serverName, Version: "1.0.0"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		next := fx.submit(t, "ada", document(serverName, "2.0.0"))
-		if _, err := hidden.Add(t.Context(), target, "it sends mail"); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err, fault.Conflict) || err.Error() != want {
@@ -55,7 +56,7 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 			}
 			continue
 		}
-		if err := hidden.Release(t.Context(), target); err != nil {
+		if err := hidden.Release(t.Context(), authority.Operator(), target); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -126,11 +127,11 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 	decide := func(token, version string, approve bool) {
 		t.Helper()
 		id := fx.submit(t, token, document(serverName, version)).Pending
-		verdict := fx.operator.Reject
+		verdict := fx.service.Reject
 		if approve {
-			verdict = fx.operator.Approve
+			verdict = fx.service.Approve
 		}
-		if _, err := verdict(t.Context(), id, "so it is"); err != nil {
+		if _, err := verdict(t.Context(), authority.Operator(), id, "so it is"); err != nil {
 			t.Fatal(err)
 		}
 	}

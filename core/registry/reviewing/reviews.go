@@ -5,14 +5,14 @@ package reviewing
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -27,8 +27,8 @@ const (
 	actReject  = "reject"
 )
 
-// OperatorPorts are the dependencies of an Operator. All fields are required.
-type OperatorPorts struct {
+// Ports are the dependencies of a Service. All fields are required.
+type Ports struct {
 	Transactions transaction.Runner
 	Reviews      registrystore.Reviews
 	Rules        registrystore.ReviewRules
@@ -37,201 +37,151 @@ type OperatorPorts struct {
 	Quarantine   registrystore.Quarantine
 	Mirrors      registrystore.Mirrors
 	Mirrored     registrystore.MirroredVersions
+	Grants       registrystore.Grants
 	Ender        MirrorEnder
+	Acts         authority.Acts
 	Recorder     authority.Recorder
+	Notifier     authority.ReviewNotifier
 	Events       *notifying.Recorder
 	Cursors      *page.Sealer
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
 }
 
-// Operator reads and decides reviews, and keeps the rules, for operator commands. It is safe for
-// concurrent use.
-type Operator struct{ ports OperatorPorts }
+// Service lets people and operators read and decide reviews, and operators keep the rules. The methods
+// with a caller return fault.Forbidden for a publisher, and fault.Unavailable when the database fails. It
+// is safe for concurrent use.
+type Service struct{ ports Ports }
 
-// NewOperator returns an operator.
-func NewOperator(p OperatorPorts) *Operator { return &Operator{p} }
+// New returns a service.
+func New(p Ports) *Service { return &Service{p} }
 
-// List returns a page of all reviews in a state.
-func (o *Operator) List(ctx context.Context, q Query) (Page, error) {
-	return o.list(ctx, q, func(*registrystore.ReviewQuery) {})
-}
-
-// Get returns a review, or fault.NotFound.
-func (o *Operator) Get(ctx context.Context, id review.ID) (review.Shown, error) {
-	r, err := o.find(ctx, id)
+// List returns a page of the reviews that a person may decide or has submitted; of all for an operator. It
+// returns fault.Forbidden below UNVERIFIED, and fault.Invalid, with the name of the parameter, for a wrong
+// parameter.
+func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page, error) {
+	holder, err := who.RequireReader()
 	if err != nil {
-		return review.Shown{}, err
+		return Page{}, err
 	}
-	return o.show(ctx, r)
-}
-
-// Approve approves a pending review, so that its document is served. It returns fault.NotFound,
-// fault.Conflict when it is not pending any more or when another server has one of its remote URLs
-// now, and fault.Invalid for a comment that is too long.
-func (o *Operator) Approve(ctx context.Context, id review.ID, comment string) (review.Shown, error) {
-	return o.decideAsOperator(ctx, id, true, comment)
-}
-
-// Reject rejects a pending review. Errors as of Approve; a comment is required.
-func (o *Operator) Reject(ctx context.Context, id review.ID, comment string) (review.Shown, error) {
-	return o.decideAsOperator(ctx, id, false, comment)
-}
-
-func (o *Operator) decideAsOperator(ctx context.Context, id review.ID, approve bool, comment string) (review.Shown, error) {
-	comment, err := review.ParseComment(comment, !approve)
+	if who.IsOperator() {
+		return s.list(ctx, q, func(*registrystore.ReviewQuery) {})
+	}
+	patterns, err := s.patternsOf(ctx, holder)
 	if err != nil {
-		return review.Shown{}, err
+		return Page{}, err
 	}
-	d := review.Decision{Approve: approve, By: review.Operator, Comment: comment}
-	return o.decide(ctx, id, d, func(ctx context.Context, r review.Review) error {
-		return o.ports.Recorder.RecordChanges(ctx, authority.ReviewDecision{
-			Review: r.ID, ServerName: r.Name.String(), Version: r.Version.String(), Approved: approve,
-		})
+	return s.list(ctx, q, func(selection *registrystore.ReviewQuery) {
+		selection.Patterns, selection.Submitter = patterns, string(holder)
 	})
 }
 
-// find returns a review, or fault.NotFound with a sentence for the caller.
-func (o *Operator) find(ctx context.Context, id review.ID) (review.Review, error) {
-	r, err := o.ports.Reviews.Get(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return review.Review{}, fault.New(fault.NotFound, "there is no review with this id")
-	}
-	return r, err
-}
-
-// decide stores a decision, together with what it changes in the registry and its record in the
-// audit log. Other changes of the server wait until then, so that each review is decided once.
-func (o *Operator) decide(ctx context.Context, id review.ID, d review.Decision, record func(context.Context, review.Review) error) (review.Shown, error) {
-	var decided review.Review
-	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		r, err := o.find(ctx, id)
-		if err != nil {
-			return err
-		}
-		releases, err := o.ports.Writer.Lock(ctx, r.Name)
-		if err != nil {
-			return err
-		}
-		if r, err = o.find(ctx, id); err != nil { // as the last writer left it
-			return err
-		}
-		d.At = o.ports.Clock.Now()
-		if decided, err = r.Decide(d); err != nil {
-			return err
-		}
-		if decided.Replaced, err = Compared(ctx, o.ports.Reader, r); err != nil {
-			return err
-		}
-		var served *registry.Release
-		if d.Approve {
-			quarantined, err := o.ports.Quarantine.Entries(ctx, r.Name)
-			if err != nil {
-				return err
-			}
-			if served, err = o.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
-				return err
-			}
-		}
-		if err := o.ports.Reviews.Decide(ctx, decided); err != nil {
-			return err
-		}
-		if err := o.recordEvents(ctx, decided, served); err != nil {
-			return err
-		}
-		return record(ctx, decided)
-	})
+// Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is none,
+// and fault.Forbidden if a person may not review its server and has not submitted it, also not
+// through an own policy.
+func (s *Service) Get(ctx context.Context, who authority.Caller, id review.ID) (review.Shown, error) {
+	holder, err := who.RequireReader()
 	if err != nil {
 		return review.Shown{}, err
 	}
-	return o.show(ctx, decided)
-}
-
-// recordEvents records the events of a decision (contract C-50). served is the release of the
-// document; nil for a rejection.
-func (o *Operator) recordEvents(ctx context.Context, r review.Review, served *registry.Release) error {
-	if served == nil {
-		return o.ports.Events.RecordReview(ctx, event.Rejected, r)
-	}
-	if err := o.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {
-		return err
-	}
-	return o.ports.Events.RecordVersions(ctx, notifying.TypeOf(r.Kind), registry.Record{Release: *served, Document: r.Document})
-}
-
-// serve stores the document of an approved review and returns its release. It returns fault.Conflict
-// for a version in quarantine (contract C-22), and for one that was deleted or published meanwhile.
-func (o *Operator) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) (*registry.Release, error) {
-	draft, err := registry.ParseDraft(r.Document)
-	if err != nil {
-		return nil, err
-	}
-	// The document kept all rules when it was submitted; a later version of the program may have
-	// more of them.
-	doc, err := draft.ImportedDocument()
-	if err != nil {
-		return nil, err
-	}
-	if name, ok := mirror.OfSubmitter(r.Submitter.Key); ok {
-		return o.serveMirrored(ctx, l, r, mirrored{name, doc, d.At})
-	}
-	var release registry.Release
-	var taken *registry.Takeover
-	if r.Kind == review.Replacement {
-		release, err = l.Replace(r.Version, d.At)
-		if fault.Is(err, fault.NotFound) {
-			return nil, fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
-		}
-	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
-		release, err = l.Publish(r.Version, d.At)
-	}
-	if err != nil {
-		return nil, conflictOf(l, err)
-	}
-	return &release, o.ports.Ender.Publish(ctx, l, &doc, taken, r.Submitter.People()...)
-}
-
-// show returns a review with what it is compared with: what is served now, or what was when it was
-// decided.
-func (o *Operator) show(ctx context.Context, r review.Review) (review.Shown, error) {
-	if r.State != review.Pending {
-		return r.Show(r.Replaced)
-	}
-	replaces, err := Compared(ctx, o.ports.Reader, r)
+	found, err := s.find(ctx, id)
 	if err != nil {
 		return review.Shown{}, err
 	}
-	return r.Show(replaces)
+	if who.IsOperator() || found.IsOwn(holder) {
+		return s.show(ctx, found)
+	}
+	if err := s.requireGrant(ctx, holder, found.Name); err != nil {
+		return review.Shown{}, err
+	}
+	return s.show(ctx, found)
 }
 
-// Supersede ends a pending review in the transaction that the context carries. It returns
-// fault.Conflict if the review is not pending.
-func Supersede(ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, waiting review.Review, now time.Time) error {
-	r, err := waiting.Supersede(now)
+// Approve approves a pending review, so that its document is served, and notifies its submitter.
+//
+// Errors, in the order of the checks: fault.NotFound, fault.Forbidden without the grant review or
+// below FULL_TRUST, fault.Invalid for a comment that is too long, fault.Conflict when the review is
+// not pending any more, fault.Forbidden for what the caller has submitted, fault.Conflict when the
+// document cannot be served any more, for example because another server has one of its remote URLs.
+func (s *Service) Approve(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error) {
+	return s.decide(ctx, who, id, review.Decision{Approve: true, Comment: comment})
+}
+
+// Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
+// required.
+func (s *Service) Reject(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error) {
+	return s.decide(ctx, who, id, review.Decision{Comment: comment})
+}
+
+// decide decides a review. Every refusal of a person is recorded. A Reminder notifies the submitters of
+// what operators decide.
+func (s *Service) decide(ctx context.Context, who authority.Caller, id review.ID, d review.Decision) (review.Shown, error) {
+	act := authority.Act{Caller: who, Action: actReject, Review: id}
+	if d.Approve {
+		act.Action = actApprove
+	}
+	holder, err := who.Person()
+	if err != nil {
+		return review.Shown{}, err
+	}
+	if d.By = string(holder); who.IsOperator() {
+		d.By = review.Operator
+	}
+	decided, err := s.decideAct(ctx, &act, d)
+	if err != nil {
+		return review.Shown{}, refusal.Record(ctx, s.ports.Acts, act, err)
+	}
+	if !who.IsOperator() {
+		s.ports.Notifier.NotifySubmitter(newDecisionNotice(decided.Review))
+	}
+	return decided, nil
+}
+
+// decideAct decides the review of the act, and adds its server and version to the act.
+func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.Decision) (review.Shown, error) {
+	found, err := s.find(ctx, act.Review)
+	if err != nil {
+		return review.Shown{}, err
+	}
+	act.ServerName, act.Version = found.Name.String(), found.Version.String()
+	if err := s.requireReviewer(ctx, act.Caller, found.Name); err != nil {
+		return review.Shown{}, err
+	}
+	if d.Comment, err = review.ParseComment(d.Comment, !d.Approve); err != nil {
+		return review.Shown{}, err
+	}
+	return s.commit(ctx, *act, d)
+}
+
+// requireReviewer returns fault.Forbidden unless the caller is an operator, or a person at FULL_TRUST who
+// may review a server.
+func (s *Service) requireReviewer(ctx context.Context, who authority.Caller, name registry.Name) error {
+	if who.IsOperator() {
+		return nil
+	}
+	holder, err := who.Person()
+	if err == nil {
+		err = s.requireGrant(ctx, holder, name)
+	}
+	if err == nil {
+		_, err = who.RequireFullTrust()
+	}
+	return err
+}
+
+// requireGrant returns fault.Forbidden unless a person may review a server.
+func (s *Service) requireGrant(ctx context.Context, holder registry.Holder, name registry.Name) error {
+	patterns, err := s.patternsOf(ctx, holder)
 	if err != nil {
 		return err
 	}
-	if r.Replaced, err = Compared(ctx, reader, r); err != nil {
-		return err
+	if !slices.ContainsFunc(patterns, func(p registry.Pattern) bool { return p.Matches(name) }) {
+		return fault.New(fault.Forbidden, "you have no review permission for the server of this review")
 	}
-	return store.Decide(ctx, r)
+	return nil
 }
 
-// Compared returns the document with which a pending review is compared: the one that a replacement
-// replaces, or the latest one that a new version follows; nil if there is none.
-func Compared(ctx context.Context, servers registrystore.ServerReader, r review.Review) ([]byte, error) {
-	var record registry.Record
-	var err error
-	switch r.Kind {
-	case review.NewServer:
-		return nil, nil
-	case review.Replacement:
-		record, err = servers.Version(ctx, r.Name, r.Version, true)
-	default:
-		record, err = servers.Latest(ctx, r.Name, true)
-	}
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	return record.Document, err
+// patternsOf returns the patterns of servers that a person may review.
+func (s *Service) patternsOf(ctx context.Context, holder registry.Holder) ([]registry.Pattern, error) {
+	return delegating.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
 }

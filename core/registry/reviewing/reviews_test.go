@@ -45,7 +45,7 @@ func TestApprove(t *testing.T) {
 	if err != nil || shown.Kind != review.NewVersion || string(shown.Replaces) != document(serverName, "1.0.0") || len(shown.Diff) != 2 || shown.Diff[0].Path != "/title" {
 		t.Fatalf("Get of a new version = %+v, %v", shown, err)
 	}
-	replaced, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", `"title":"Old"`))},
+	replaced, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"Old"`))},
 		publishing.Target{Name: serverName, Version: "1.0.0"})
 	if err != nil || replaced.Pending == "" || !strings.Contains(string(replaced.Document), "Old") || !replaced.Latest {
 		t.Fatalf("Replace = %+v, %v, want the new document with the release that is served", replaced, err)
@@ -149,15 +149,15 @@ func TestCannotBeServed(t *testing.T) {
 	if r, err := fx.store.Get(t.Context(), b.Pending); err != nil || r.State != review.Pending {
 		t.Errorf("the review is %+v, %v, want it pending", r, err)
 	}
-	if _, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document("com.example/c", "1.0.0", remote))}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document("com.example/c", "1.0.0", remote))}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a submission with a remote URL that was taken: %v, want fault.Conflict", err)
 	}
 	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	replacement, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}, target)
+	replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.publisher.Delete(t.Context(), publishing.Request{Token: "ada"}, target); err != nil {
+	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, target); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err, fault.Conflict) {
@@ -172,7 +172,7 @@ func TestSuperseded(t *testing.T) {
 	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	second := fx.submit(t, "eve", document(serverName, "1.0.0", `"title":"B"`))
 	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	third, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0", `"title":"C"`))}, target)
+	third, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"C"`))}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,14 +187,14 @@ func TestSuperseded(t *testing.T) {
 	if _, err := fx.service.Reject(t.Context(), request("bea"), third.Pending, "no"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.publisher.Replace(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}, target); !fault.Is(err, fault.NotFound) {
+	if _, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}, target); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Replace after a rejection: %v, want fault.NotFound", err)
 	}
 	fourth := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	if _, err := fx.service.Approve(t.Context(), request("bea"), fourth.Pending, ""); err != nil {
 		t.Errorf("Approve after a rejection: %v", err)
 	}
-	if _, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "1.0.0"))}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("publishing an approved version: %v, want fault.Conflict", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestPendingLimit(t *testing.T) {
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
 		fx.submit(t, "ada", document(serverName, v))
 	}
-	_, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "ada", Body: []byte(document(serverName, "6.0.0"))})
+	_, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "6.0.0"))})
 	if !fault.Is(err, fault.Exhausted) {
 		t.Errorf("a sixth document: %v, want fault.Exhausted", err)
 	}
@@ -238,7 +238,7 @@ func TestManyReviewers(t *testing.T) {
 		})
 	}
 	all.Go(func() {
-		o, err := fx.publisher.Publish(t.Context(), publishing.Request{Token: "eve", Body: []byte(document(serverName, "1.0.0", `"title":"B"`))})
+		o, err := fx.publisher.Publish(t.Context(), request("eve"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"B"`))})
 		if err == nil && o.Pending != "" {
 			replaced.Add(1)
 		}
@@ -359,7 +359,7 @@ func TestPages(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	same, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "com.example/*", When: "same-origins"})
+	same, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "com.example/*", When: "same-origins"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,29 +381,29 @@ func TestRules(t *testing.T) {
 	if o := fx.submit(t, "ada", document(serverName, "1.2.0", other)); o.Pending == "" {
 		t.Errorf("other origins: %+v, want it pending", o)
 	}
-	p, err := fx.operator.List(t.Context(), reviewing.Query{State: "approved"})
+	p, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{State: "approved"})
 	if err != nil || len(p.Reviews) != 2 || p.Reviews[1].Rule != same.ID || p.Reviews[1].DecidedBy != "" || string(p.Reviews[1].Replaces) != document(serverName, "1.0.0", remote) {
 		t.Errorf("the approved reviews are %+v, %v", p.Reviews, err)
 	}
-	if _, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "any", Publisher: "eve"}); err != nil {
+	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "any", Publisher: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "eve", document("com.other/x", "1.0.0")); o.Pending != "" {
 		t.Errorf("a rule for the publisher: %+v, want it served", o)
 	}
-	if err := fx.operator.RemoveRule(t.Context(), same.ID); err != nil {
+	if err := fx.service.RemoveRule(t.Context(), same.ID); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "1.3.0", remote)); o.Pending == "" {
 		t.Errorf("after the rule was removed: %+v, want it pending", o)
 	}
-	if rules, err := fx.operator.Rules(t.Context()); err != nil || len(rules) != 1 || len(fx.people.changes) != 3 {
+	if rules, err := fx.service.Rules(t.Context()); err != nil || len(rules) != 1 || len(fx.people.changes) != 3 {
 		t.Errorf("rules are %+v, %v, changes %+v", rules, err, fx.people.changes)
 	}
 	for field, d := range map[string]reviewing.RuleDraft{
 		"pattern": {When: "any"}, "when": {Pattern: "*"}, "publisher": {Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201)},
 	} {
-		if _, err := fx.operator.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
+		if _, err := fx.service.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("a wrong %s: %v", field, err)
 		}
 	}
@@ -416,11 +416,11 @@ func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	fx := newFixture(t)
 	const one, two = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
 	for version, remote := range map[string]string{"1.0.0": one, "2.0.0": two} {
-		if _, err := fx.operator.Approve(t.Context(), fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
+		if _, err := fx.service.Approve(t.Context(), authority.Operator(), fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := fx.operator.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "same-origins"}); err != nil {
+	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "same-origins"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "1.0.1", one)); o.Pending != "" {
@@ -430,7 +430,7 @@ func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	if o := fx.submit(t, "ada", document(serverName, "3.0.0", both)); o.Pending == "" {
 		t.Errorf("the origins of two versions together: %+v, want it pending", o)
 	}
-	if _, err := fx.publisher.Delete(t.Context(), publishing.Request{Token: "ada"}, publishing.Target{Name: serverName, Version: "2.0.0"}); err != nil {
+	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, publishing.Target{Name: serverName, Version: "2.0.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "2.0.1", two)); o.Pending == "" {
@@ -447,14 +447,14 @@ func TestApproveAll(t *testing.T) {
 	fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
 	fx.submit(t, "ada", document("com.example/c", "1.0.0"))
 	outcomes := map[string]bool{}
-	err := fx.operator.ApproveAll(t.Context(), "all", func(r review.Review, err error) { outcomes[r.Name.String()] = err == nil })
+	err := fx.service.ApproveAll(t.Context(), authority.Operator(), "all", func(r review.Review, err error) { outcomes[r.Name.String()] = err == nil })
 	if err != nil || len(outcomes) != 3 || !outcomes[serverName] || outcomes["com.example/b"] || !outcomes["com.example/c"] {
 		t.Errorf("the outcomes are %v, %v", outcomes, err)
 	}
-	if r, err := fx.operator.List(t.Context(), reviewing.Query{State: "approved"}); err != nil || len(r.Reviews) != 2 || r.Reviews[0].DecidedBy != review.Operator {
+	if r, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{State: "approved"}); err != nil || len(r.Reviews) != 2 || r.Reviews[0].DecidedBy != review.Operator {
 		t.Errorf("approved are %+v, %v", r.Reviews, err)
 	}
-	if _, err := fx.operator.Reject(t.Context(), "none", "x"); !fault.Is(err, fault.NotFound) {
+	if _, err := fx.service.Reject(t.Context(), authority.Operator(), "none", "x"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Reject of a missing review: %v, want fault.NotFound", err)
 	}
 }

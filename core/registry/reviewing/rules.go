@@ -28,9 +28,9 @@ type RuleDraft struct {
 
 // AddRule adds a rule, which applies to later submissions. It returns fault.Invalid, with the name
 // of the parameter, for a wrong one, and fault.Conflict when there are too many rules.
-func (o *Operator) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
+func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
 	rule := review.Rule{
-		ID: secrets.NewUUID[review.RuleID](o.ports.Entropy), Publisher: d.Publisher, CreatedAt: o.ports.Clock.Now().UTC().Truncate(time.Microsecond),
+		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher, CreatedAt: s.ports.Clock.Now().UTC().Truncate(time.Microsecond),
 	}
 	var err error
 	if rule.Pattern, err = registry.ParsePattern(d.Pattern); err != nil {
@@ -42,41 +42,41 @@ func (o *Operator) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error
 	if len(d.Publisher) > maxPublisher || !registry.IsText(d.Publisher) {
 		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
 	}
-	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		existing, err := o.ports.Rules.All(ctx)
+	err = s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		existing, err := s.ports.Rules.All(ctx)
 		if err != nil {
 			return err
 		}
 		if len(existing) >= maxRules {
 			return fault.Newf(fault.Conflict, "there are %d rules already: remove some", maxRules)
 		}
-		if err := o.ports.Rules.Add(ctx, rule); err != nil {
+		if err := s.ports.Rules.Add(ctx, rule); err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, newRuleChange(rule, true))
+		return s.ports.Recorder.RecordChanges(ctx, newRuleChange(rule, true))
 	})
 	return rule, err
 }
 
 // Rules returns all rules, the oldest first.
-func (o *Operator) Rules(ctx context.Context) ([]review.Rule, error) {
-	return o.ports.Rules.All(ctx)
+func (s *Service) Rules(ctx context.Context) ([]review.Rule, error) {
+	return s.ports.Rules.All(ctx)
 }
 
 // RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if there is none
 // with the ID.
-func (o *Operator) RemoveRule(ctx context.Context, id review.RuleID) error {
-	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		existing, err := o.ports.Rules.All(ctx)
+func (s *Service) RemoveRule(ctx context.Context, id review.RuleID) error {
+	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		existing, err := s.ports.Rules.All(ctx)
 		if err != nil {
 			return err
 		}
-		if err := o.ports.Rules.Remove(ctx, id); err != nil {
+		if err := s.ports.Rules.Remove(ctx, id); err != nil {
 			return err
 		}
 		for _, r := range existing {
 			if r.ID == id {
-				return o.ports.Recorder.RecordChanges(ctx, newRuleChange(r, false))
+				return s.ports.Recorder.RecordChanges(ctx, newRuleChange(r, false))
 			}
 		}
 		return nil
@@ -88,21 +88,21 @@ func newRuleChange(r review.Rule, given bool) authority.ReviewRuleChange {
 	return authority.ReviewRuleChange{Given: given, Rule: r.ID, Pattern: r.Pattern.String(), Publisher: r.Publisher, When: r.When}
 }
 
-// ApproveAll approves everything that is pending when it is called, oldest first, and calls observe
+// ApproveAll approves, for an operator, everything that is pending when it is called, oldest first, and calls observe
 // with each review and the error of its approval; an approval that is refused does not end it. It
 // returns an error of the database.
-func (o *Operator) ApproveAll(ctx context.Context, comment string, observe func(review.Review, error)) error {
+func (s *Service) ApproveAll(ctx context.Context, who authority.Caller, comment string, observe func(review.Review, error)) error {
 	comment, err := review.ParseComment(comment, false)
 	if err != nil {
 		return err
 	}
 	for q := (Query{}); ; {
-		p, err := o.List(ctx, q)
+		p, err := s.List(ctx, who, q)
 		if err != nil {
 			return err
 		}
 		for _, r := range p.Reviews {
-			shown, err := o.Approve(ctx, r.ID, comment)
+			shown, err := s.Approve(ctx, who, r.ID, comment)
 			if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
 				return err
 			}

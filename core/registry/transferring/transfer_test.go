@@ -358,11 +358,11 @@ func TestImportLeavesQuarantine(t *testing.T) {
 	w := newFixture()
 	w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/b", "1.0.0")))
 	for target, reason := range map[quarantining.Target]string{{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all"} {
-		o := quarantining.NewOperator(quarantining.OperatorPorts{
-			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+		o := quarantining.New(quarantining.Ports{
+			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{}, Clock: clocktest.NewManual(now),
 			Events: newEvents(w.runner.db),
 		})
-		if _, err := o.Add(t.Context(), target, reason); err != nil {
+		if _, err := o.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: reason}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -390,6 +390,11 @@ func TestImportLeavesQuarantine(t *testing.T) {
 		}
 	}
 }
+
+// noActs records nothing.
+type noActs struct{}
+
+func (noActs) Record(context.Context, authority.Act) error { return nil }
 
 // newEvents returns a recorder of events in memory.
 func newEvents(db *fakedb.Database) *notifying.Recorder {
@@ -497,10 +502,10 @@ func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
 // hide puts a version, or a whole server, in quarantine.
 func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	t.Helper()
-	_, err := quarantining.NewOperator(quarantining.OperatorPorts{
+	_, err := quarantining.New(quarantining.Ports{
 		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: fakedb.NewMirrors(w.runner.db),
-		Recorder: w.trail, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
-	}).Add(t.Context(), quarantining.Target{ServerName: server, Version: version}, reason)
+		Acts: noActs{}, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
+	}).Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason})
 	if err != nil {
 		t.Fatal(err)
 	}

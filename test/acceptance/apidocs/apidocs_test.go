@@ -51,13 +51,13 @@ func loadDocument(t *testing.T) *openapi3.T {
 // TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
 // HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	registry, end := registryapi.New(registryapi.Config{}, registryapi.Reads{}, nil, readcache.Ports{})
+	registry, end := registryapi.New(registryapi.Config{}, nil, registryapi.Reads{}, nil, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
-			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil), registryapi.NewReviews(nil),
-			registryapi.NewQuarantine(nil),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil, nil), registryapi.NewReviews(nil, nil),
+			registryapi.NewQuarantine(nil, nil),
 		},
 		Health: rest.NewHealth(), Docs: docs,
 	})

@@ -3,7 +3,6 @@ package statuses
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,8 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestStatuses sends every request of routes and forms as every caller, and compares the answers and
 // the audit log with testdata. It uses SQLite alone: the stores have tests of their own.
@@ -44,7 +41,7 @@ func compare(t *testing.T, file string, lines []string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
 	got := strings.Join(lines, "\n") + "\n"
-	if *update {
+	if *fixture.Update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}

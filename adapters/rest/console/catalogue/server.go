@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -112,11 +111,11 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 	if p.reviews == nil || !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil
 	}
-	token, err := v.Token()
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	found, err := p.reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, reviewing.Query{Server: view.Name})
+	found, err := p.reviews.List(v.UserContext(), who, reviewing.Query{Server: view.Name})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
@@ -18,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/operate"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -31,12 +29,12 @@ const Path = site.Root + "operator"
 
 // Ports are the use cases that the pages call.
 type Ports struct {
-	Authorizer   *operate.Authorizer
+	Operators    *delegating.Operators
 	People       *people.Service
 	Sessions     *devices.Operator
 	Grants       registrystore.Grants
 	GrantChanges *delegating.GrantOperator
-	Policies     *delegating.PolicyOperator
+	Policies     *delegating.Policies
 	Views        *viewing.Operator
 	Mirrors      *mirroring.Operator
 	Webhooks     *notifying.Operator
@@ -99,15 +97,15 @@ func (p *Pages) act(title string, do handler, show func(ctx context.Context, v *
 
 func (p *Pages) authorized(h handler) site.Handler {
 	return func(v *site.Visit) error {
-		token, err := v.Token()
+		who, err := v.Caller()
 		if err != nil {
 			return err
 		}
-		who, err := p.ports.Authorizer.Authorize(v.UserContext(), operate.Request{Token: token, Address: rest.Address(v.Ctx)})
+		holder, err := p.ports.Operators.Authorize(v.UserContext(), who)
 		if err != nil {
 			return err
 		}
-		return h(audit.By(v.UserContext(), auth.UserID(who)), v)
+		return h(audit.By(v.UserContext(), auth.UserID(holder)), v)
 	}
 }
 

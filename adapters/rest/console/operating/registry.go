@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 const (
@@ -65,7 +66,7 @@ func describePublisher(p publisher.Policy) (lines []string) {
 }
 
 func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
-	all, err := p.ports.Policies.List(ctx)
+	all, err := p.ports.Policies.List(ctx, authority.Operator())
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
 func (p *Pages) removePolicy(ctx context.Context, v *site.Visit) error {
 	id, err := v.Param("id")
 	if err == nil {
-		err = p.ports.Policies.Remove(ctx, publisher.PolicyID(id))
+		err = p.ports.Policies.Remove(ctx, authority.Operator(), publisher.PolicyID(id))
 	}
 	if err != nil {
 		return err

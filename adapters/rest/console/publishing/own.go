@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -60,11 +59,11 @@ func (p *Pages) own(v *site.Visit) error {
 
 // addWaiting adds the documents of the person that wait for review.
 func (p *Pages) addWaiting(v *site.Visit, view *ownView) error {
-	token, err := v.Token()
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	waiting, err := p.ports.Reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, reviewing.Query{Limit: "100"})
+	waiting, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "100"})
 	for _, w := range waiting.Reviews {
 		if w.IsOwn(registry.Holder(v.Session.UserID)) {
 			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
@@ -123,23 +122,32 @@ func (p *Pages) setStatus(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.statusRequest(v)
+	r, err := statusRequest(v)
 	if err != nil {
 		return err
 	}
-	if version := v.Form.Get("version"); version != "" {
-		_, err = p.ports.Writer.SetStatus(v.UserContext(), r, publishing.Target{Name: text, Version: version})
-	} else {
-		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), r, text, nil)
-	}
-	if err != nil {
+	if err := p.changeStatus(v, text, r); err != nil {
 		return err
 	}
 	return v.Redirect(strings.TrimSuffix(strings.Clone(v.Path()), "/status") + "?done=status")
 }
 
-// statusRequest returns the request of the person with the status and the message of the form.
-func (p *Pages) statusRequest(v *site.Visit) (publishing.Request, error) {
+// changeStatus changes the status of the version of the form, or of all versions of the server.
+func (p *Pages) changeStatus(v *site.Visit, server string, r publishing.Request) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	if version := v.Form.Get("version"); version != "" {
+		_, err = p.ports.Writer.SetStatus(v.UserContext(), who, r, publishing.Target{Name: server, Version: version})
+	} else {
+		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), who, r, server, nil)
+	}
+	return err
+}
+
+// statusRequest returns the request with the status and the message of the form.
+func statusRequest(v *site.Visit) (publishing.Request, error) {
 	update := struct {
 		Status  string `json:"status"`
 		Message string `json:"statusMessage,omitempty"`
@@ -148,5 +156,5 @@ func (p *Pages) statusRequest(v *site.Visit) (publishing.Request, error) {
 	if err != nil {
 		return publishing.Request{}, fmt.Errorf("encode a change of status: %w", err)
 	}
-	return p.request(v, body)
+	return publishing.Request{Body: body}, nil
 }

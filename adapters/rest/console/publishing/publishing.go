@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 //go:embed templates
@@ -40,9 +40,11 @@ const (
 // Writer changes the registry. *publishing.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
-	Publish(ctx context.Context, r publishing.Request) (publishing.Outcome, error)
-	SetStatus(ctx context.Context, r publishing.Request, t publishing.Target) (registry.Record, error)
-	SetStatusAll(ctx context.Context, r publishing.Request, serverName string, room publishing.SizeCheck) (browsing.History, error)
+	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
+	SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatusAll(
+		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
+	) (browsing.History, error)
 }
 
 // Ports are the use cases that the pages call.
@@ -181,11 +183,11 @@ func (p *Pages) publish(v *site.Visit) error {
 	if v.Form.Get("act") == "check" || len(checkDocument(text).errors) > 0 {
 		return p.showAgain(v, nil)
 	}
-	r, err := p.request(v, text)
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	outcome, err := p.ports.Writer.Publish(v.UserContext(), r)
+	outcome, err := p.ports.Writer.Publish(v.UserContext(), who, publishing.Request{Body: text})
 	switch {
 	case err != nil:
 		return err
@@ -203,10 +205,4 @@ func readDocument(v *site.Visit) []byte {
 		v.Form.Del("file")
 	}
 	return []byte(v.Form.Get("document"))
-}
-
-// request returns a request of the person to change the registry.
-func (p *Pages) request(v *site.Visit, body []byte) (publishing.Request, error) {
-	token, err := v.Token()
-	return publishing.Request{Token: token, Address: rest.Address(v.Ctx), Body: body}, err
 }

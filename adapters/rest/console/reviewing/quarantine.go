@@ -3,7 +3,6 @@ package reviewing
 import (
 	"net/url"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -26,12 +25,12 @@ type hiddenView struct {
 }
 
 func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
-	request, err := p.quarantineRequest(v)
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
 	cursor := v.Text("cursor")
-	found, err := p.ports.Quarantine.List(v.UserContext(), request, quarantining.Query{Cursor: cursor})
+	found, err := p.ports.Quarantine.List(v.UserContext(), who, quarantining.Query{Cursor: cursor})
 	if err != nil {
 		return err
 	}
@@ -59,20 +58,13 @@ func (view *quarantineView) fill(v *site.Visit, found []registry.Quarantined) er
 	return nil
 }
 
-func (p *Pages) quarantineRequest(v *site.Visit) (quarantining.Request, error) {
-	token, err := v.Token()
-	return quarantining.Request{Token: token, Address: rest.Address(v.Ctx)}, err
-}
-
 // hide puts a server or a version in quarantine.
 func (p *Pages) hide(v *site.Visit) error {
-	request, err := p.quarantineRequest(v)
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	_, err = p.ports.Quarantine.Add(v.UserContext(), request, func() (quarantining.Draft, error) {
-		return quarantining.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")}, nil
-	})
+	_, err = p.ports.Quarantine.Add(v.UserContext(), who, quarantining.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")})
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
 		err = fault.New(fault.Invalid, missingTarget(v))
 	}
@@ -92,12 +84,11 @@ func missingTarget(v *site.Visit) string {
 
 // release releases a server or a version from quarantine.
 func (p *Pages) release(v *site.Visit) error {
-	request, err := p.quarantineRequest(v)
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	err = p.ports.Quarantine.Release(v.UserContext(), request, func() (quarantining.Target, error) { return readTarget(v), nil })
-	if err != nil {
+	if err := p.ports.Quarantine.Release(v.UserContext(), who, readTarget(v)); err != nil {
 		return err
 	}
 	return v.Redirect(QuarantinePath + "?done=released")

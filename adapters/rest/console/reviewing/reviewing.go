@@ -12,7 +12,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -20,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 //go:embed templates
@@ -98,11 +98,11 @@ type rowView struct {
 
 func (p *Pages) queue(v *site.Visit) error {
 	q := reviewing.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
-	token, err := v.Token()
+	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	found, err := p.ports.Reviews.List(v.UserContext(), reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, q)
+	found, err := p.ports.Reviews.List(v.UserContext(), who, q)
 	if err != nil {
 		return err
 	}
@@ -178,11 +178,11 @@ var checkTexts = map[review.CheckState]struct{ text, class string }{
 }
 
 func (p *Pages) show(v *site.Visit, problems site.Problems) error {
-	request, id, err := p.request(v)
+	who, id, err := p.request(v)
 	if err != nil {
 		return err
 	}
-	shown, err := p.ports.Reviews.Get(v.UserContext(), request, id)
+	shown, err := p.ports.Reviews.Get(v.UserContext(), who, id)
 	if err != nil {
 		return err
 	}
@@ -271,11 +271,11 @@ func (view *reviewView) addDifferences(all []review.Difference) {
 
 // document sends the whole document of a review.
 func (p *Pages) document(v *site.Visit) error {
-	request, id, err := p.request(v)
+	who, id, err := p.request(v)
 	if err != nil {
 		return err
 	}
-	shown, err := p.ports.Reviews.Get(v.UserContext(), request, id)
+	shown, err := p.ports.Reviews.Get(v.UserContext(), who, id)
 	if err != nil {
 		return err
 	}
@@ -283,13 +283,13 @@ func (p *Pages) document(v *site.Visit) error {
 }
 
 // request returns the caller, and the review in the path.
-func (p *Pages) request(v *site.Visit) (reviewing.Request, review.ID, error) {
+func (p *Pages) request(v *site.Visit) (authority.Caller, review.ID, error) {
 	id, err := v.Param("id")
 	if err != nil {
-		return reviewing.Request{}, "", err
+		return authority.Caller{}, "", err
 	}
-	token, err := v.Token()
-	return reviewing.Request{Token: token, Address: rest.Address(v.Ctx)}, review.ID(id), err
+	who, err := v.Caller()
+	return who, review.ID(id), err
 }
 
 // value returns a value of a document as JSON; empty for one that is not there.
@@ -309,16 +309,16 @@ func value(v any) string {
 
 // decide approves or rejects a document.
 func (p *Pages) decide(v *site.Visit) error {
-	request, id, err := p.request(v)
+	who, id, err := p.request(v)
 	if err != nil {
 		return err
 	}
 	comment := v.Form.Get("comment")
 	switch decision := v.Form.Get("decision"); decision {
 	case "approve":
-		_, err = p.ports.Reviews.Approve(v.UserContext(), request, id, comment)
+		_, err = p.ports.Reviews.Approve(v.UserContext(), who, id, comment)
 	case "reject":
-		_, err = p.ports.Reviews.Reject(v.UserContext(), request, id, comment)
+		_, err = p.ports.Reviews.Reject(v.UserContext(), who, id, comment)
 	default:
 		err = fault.New(fault.Invalid, "choose whether to approve or to reject")
 	}

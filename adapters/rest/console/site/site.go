@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -36,10 +37,11 @@ const (
 
 // Ports are the dependencies of a Site. All are nil if nobody can sign in.
 type Ports struct {
-	Cookies  *cookies.Service
-	Accounts authstore.Accounts
-	Grants   registrystore.Grants
-	Refusals *audit.Refusals
+	Cookies   *cookies.Service
+	Authority authority.Authority
+	Accounts  authstore.Accounts
+	Grants    registrystore.Grants
+	Refusals  *audit.Refusals
 }
 
 // Link is an entry of the navigation.
@@ -84,9 +86,9 @@ type Visit struct {
 // SignedIn reports whether somebody is signed in.
 func (v *Visit) SignedIn() bool { return v.Session.ID != "" }
 
-// Token returns an access token for one act of the person, for use cases that learn from it who acts.
-func (v *Visit) Token() (string, error) {
-	return v.site.ports.Cookies.Token(v.UserContext(), v.Session)
+// Caller returns the person as the caller of a use case of the registry.
+func (v *Visit) Caller() (authority.Caller, error) {
+	return v.site.ports.Authority.IdentifySession(v.UserContext(), string(v.Session.ID), rest.Address(v.Ctx))
 }
 
 // loadGrants returns the grants of the person. It reads them once.

@@ -1,0 +1,43 @@
+package delegating
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Operators decides who may do in a browser what operator commands do. It is safe for concurrent use.
+type Operators struct {
+	grants registrystore.Grants
+	acts   authority.Acts
+}
+
+// NewOperators returns Operators.
+func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return &Operators{g, a} }
+
+// actOperate is the action of a refusal in the audit log.
+const actOperate = "operate"
+
+// Authorize returns a person who may operate: with the grant operate, at FULL_TRUST. It returns
+// fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST. Refusals
+// for the grant are recorded in the audit log.
+func (o *Operators) Authorize(ctx context.Context, who authority.Caller) (registry.Holder, error) {
+	holder, err := who.Person()
+	if err != nil {
+		return "", err
+	}
+	grants, err := o.grants.Of(ctx, holder)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionOperate }) {
+		refused := fault.New(fault.Forbidden, "you have no operate permission")
+		return "", refusal.Record(ctx, o.acts, authority.Act{Caller: who, Action: actOperate}, refused)
+	}
+	return who.RequireFullTrust()
+}

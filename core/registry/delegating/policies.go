@@ -1,0 +1,160 @@
+package delegating
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// maxPolicies is the greatest number of policies. It bounds the answer of a list; parallel calls
+// may exceed it by a few.
+const maxPolicies = 2000
+
+// Policy is a policy with its state now.
+type Policy struct {
+	publisher.Policy
+	State publisher.State
+}
+
+// PolicyPorts are the dependencies of Policies. All fields are required.
+type PolicyPorts struct {
+	Transactions transaction.Runner
+	Policies     registrystore.Policies
+	Checker      *Checker
+	Grants       registrystore.Grants
+	Recorder     authority.Recorder
+	Clock        clock.Clock
+	Entropy      secrets.Entropy
+}
+
+// Policies adds, lists and removes policies: people for the names that they may publish, operators for
+// all. Each method returns fault.Forbidden for a session below FULL_TRUST or a publisher, and
+// fault.Unavailable when the database fails. It is safe for concurrent use.
+type Policies struct {
+	rules publisher.Rules
+	ports PolicyPorts
+}
+
+// NewPolicies returns Policies.
+func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, p} }
+
+// Add adds a policy (contract P-20). That of an operator depends on no person. It returns fault.Invalid,
+// with the name of the field, for a wrong draft, fault.Forbidden when the caller has no grant that covers
+// the whole pattern, and fault.Conflict when there are too many policies.
+func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Draft) (Policy, error) {
+	maker, err := who.RequireFullTrust()
+	if err != nil {
+		return Policy{}, err
+	}
+	p, err := publisher.NewPolicy(d, s.rules, s.ports.Clock.Now())
+	if err != nil {
+		return Policy{}, err
+	}
+	p.ID, p.CreatedBy = secrets.NewUUID[publisher.PolicyID](s.ports.Entropy), maker
+	mine, err := s.visible(ctx, who)
+	if err != nil {
+		return Policy{}, err
+	}
+	if !mine(&p) {
+		return Policy{}, fault.Newf(fault.Forbidden, "you have no publish permission that covers the whole pattern %s", p.Pattern)
+	}
+	return Policy{p, publisher.Active}, s.store(ctx, p)
+}
+
+// store stores a new policy and records it.
+func (s *Policies) store(ctx context.Context, p publisher.Policy) error {
+	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		existing, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{Limit: maxPolicies})
+		if err != nil {
+			return err
+		}
+		if len(existing) == maxPolicies {
+			return fault.Newf(fault.Conflict, "there are %d policies of publishers already: remove some", maxPolicies)
+		}
+		if err := s.ports.Policies.Add(ctx, p); err != nil {
+			return err
+		}
+		return s.ports.Recorder.RecordChanges(ctx, newChange(&p, p.CreatedBy, true))
+	})
+}
+
+// List returns the policies for names that the caller may publish, ordered by ID.
+func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, error) {
+	mine, err := s.visible(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{Limit: 2 * maxPolicies})
+	if err != nil {
+		return nil, err
+	}
+	var selected []publisher.Policy
+	for i := range all {
+		if mine(&all[i]) {
+			selected = append(selected, all[i])
+		}
+	}
+	states, err := s.ports.Checker.States(ctx, selected)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Policy, len(selected))
+	for i := range selected {
+		list[i] = Policy{selected[i], states[i]}
+	}
+	return list, nil
+}
+
+// Remove removes a policy for names that the caller may publish, and with it ends its tokens. It returns
+// fault.NotFound for any other.
+func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publisher.PolicyID) error {
+	mine, err := s.visible(ctx, who)
+	if err != nil {
+		return err
+	}
+	actor, err := who.Person()
+	if err != nil {
+		return err
+	}
+	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		found, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || !mine(&found[0]) {
+			return fault.New(fault.NotFound, "there is no policy of a publisher with this id")
+		}
+		if err := s.ports.Policies.Remove(ctx, id); err != nil {
+			return err
+		}
+		return s.ports.Recorder.RecordChanges(ctx, newChange(&found[0], actor, false))
+	})
+}
+
+// visible returns the condition for policies that the caller may see and make, who must have full trust.
+func (s *Policies) visible(ctx context.Context, who authority.Caller) (func(*publisher.Policy) bool, error) {
+	holder, err := who.RequireFullTrust()
+	if err != nil || who.IsOperator() {
+		return func(*publisher.Policy) bool { return true }, err
+	}
+	patterns, err := Patterns(ctx, s.ports.Grants, holder, registry.ActionPublish)
+	return func(p *publisher.Policy) bool { return covers(patterns, p.Pattern) }, err
+}
+
+// newChange returns the change of a policy for the audit log.
+func newChange(p *publisher.Policy, actor registry.Holder, given bool) authority.PolicyChange {
+	subject := p.Domain.String()
+	if !p.Method.ByDomain() {
+		subject = p.Issuer + " " + p.Subject.String()
+	}
+	return authority.PolicyChange{
+		Actor: string(actor), Given: given, Policy: p.ID, Method: p.Method, Subject: subject, Pattern: p.Pattern.String(), Actions: p.Actions,
+	}
+}

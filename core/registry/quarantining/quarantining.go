@@ -1,0 +1,264 @@
+// Package quarantining holds the use cases of quarantine: people who may review, and operators, hide a
+// server or one version of it at once, list what is hidden, and release it (contract C-20 to C-24).
+// The rules are in package registry; package publishing refuses changes of what is in quarantine.
+package quarantining
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// The names of actions in the audit log (contract C-23).
+const (
+	actAdd     = "quarantine"
+	actRelease = "release"
+)
+
+// Ports are the dependencies of a Service. All fields are required.
+type Ports struct {
+	Transactions transaction.Runner
+	Writer       registrystore.ServerWriter
+	Quarantine   registrystore.Quarantine
+	Mirrors      registrystore.MirrorRereader
+	Grants       registrystore.Grants
+	Acts         authority.Acts
+	Events       *notifying.Recorder
+	Cursors      *page.Sealer // with a key that all instances share
+	Clock        clock.Clock
+}
+
+// Service puts servers in quarantine, lists them and releases them, for people who may review and for
+// operators. It is safe for concurrent use, also by operator commands and a running service.
+type Service struct{ ports Ports }
+
+// New returns a service.
+func New(p Ports) *Service { return &Service{p} }
+
+// Target names a server, or one version of it, by texts that are not validated.
+type Target struct {
+	ServerName string
+	Version    string // empty for the whole server
+	// Malformed is why what the caller sent could not be read; nil if it could. The refusal is recorded.
+	Malformed error
+}
+
+// Draft is what a caller puts in quarantine, and why; not validated.
+type Draft struct {
+	Target
+	Reason string
+}
+
+// Add puts a server, or one version, in quarantine.
+//
+// Errors, in the order of the checks: that of a malformed draft, fault.Forbidden for a caller who may not
+// review the name, below FULL_TRUST, or for a publisher, fault.Invalid with the name of the field,
+// fault.NotFound, fault.Conflict when it is in quarantine already. fault.Unavailable when the database
+// fails. All are recorded, except those of an operator.
+func (s *Service) Add(ctx context.Context, who authority.Caller, d Draft) (registry.Quarantined, error) {
+	var added registry.Quarantined
+	act, err := s.begin(ctx, who, actAdd, d.Target)
+	if err == nil {
+		added, err = s.add(ctx, act, d)
+	}
+	return added, refusal.Record(ctx, s.ports.Acts, act, err)
+}
+
+// add puts the target of a draft in quarantine, and records the act.
+func (s *Service) add(ctx context.Context, act authority.Act, d Draft) (registry.Quarantined, error) {
+	by, err := act.Caller.Person()
+	if err != nil {
+		return registry.Quarantined{}, err
+	}
+	reason, err := registry.ParseReason(d.Reason)
+	if err != nil {
+		return registry.Quarantined{}, err
+	}
+	name, version, err := d.parse()
+	if err != nil {
+		return registry.Quarantined{}, err
+	}
+	var added registry.Quarantined
+	err = s.change(ctx, name, func(ctx context.Context, l *registry.Lineage) error {
+		var prior []registry.PriorStatus
+		var err error
+		q := registry.Quarantined{Version: version, Reason: reason, By: by}
+		if added, prior, err = l.Quarantine(q, s.ports.Clock.Now()); err != nil {
+			return err
+		}
+		if err := s.ports.Quarantine.Add(ctx, added, prior); err != nil {
+			return err
+		}
+		if err := s.ports.Events.RecordQuarantined(ctx, added); err != nil {
+			return err
+		}
+		act.Note = string(reason)
+		return s.ports.Acts.Record(ctx, act)
+	})
+	return added, err
+}
+
+// Release releases a server, or one version. The errors are those of Add without fault.Conflict for what
+// is in quarantine already; fault.NotFound when it is not in quarantine, fault.Forbidden when the caller
+// has published it, also through an own policy, fault.Conflict when another server now has one of the
+// remote URLs.
+func (s *Service) Release(ctx context.Context, who authority.Caller, t Target) error {
+	act, err := s.begin(ctx, who, actRelease, t)
+	if err == nil {
+		err = s.release(ctx, act, t)
+	}
+	return refusal.Record(ctx, s.ports.Acts, act, err)
+}
+
+// release releases the target, and records the act. It returns fault.Forbidden if a person is
+// responsible for a document of the target (contract C-24).
+func (s *Service) release(ctx context.Context, act authority.Act, t Target) error {
+	name, version, err := t.parse()
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, name, func(ctx context.Context, l *registry.Lineage) error {
+		prior, err := s.ports.Quarantine.PriorStatuses(ctx, name)
+		if err != nil {
+			return err
+		}
+		released, err := l.Release(version, prior, s.ports.Clock.Now())
+		if err != nil {
+			return err
+		}
+		if err := s.checkNotOwn(ctx, act.Caller, name, version); err != nil {
+			return err
+		}
+		if err := s.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
+			return err
+		}
+		// What the mirror has refused meanwhile, new versions and documents, is read again.
+		if from := l.Origin().Mirror; from != "" {
+			if err := s.ports.Mirrors.Reread(ctx, mirror.Name(from)); err != nil {
+				return err
+			}
+		}
+		if err := s.ports.Events.RecordReleased(ctx, name, version); err != nil {
+			return err
+		}
+		return s.ports.Acts.Record(ctx, act)
+	})
+}
+
+// checkNotOwn returns fault.Forbidden if a person is responsible for a document of the target.
+func (s *Service) checkNotOwn(ctx context.Context, c authority.Caller, name registry.Name, version registry.Version) error {
+	if c.IsOperator() {
+		return nil
+	}
+	holder, err := c.Person()
+	if err != nil {
+		return err
+	}
+	people, err := s.ports.Writer.Responsible(ctx, name, version)
+	if err == nil && slices.Contains(people, holder) {
+		err = fault.New(fault.Forbidden, "you cannot release what you published yourself, or through a policy that you created")
+	}
+	return err
+}
+
+// begin returns the act of a caller with its target, and the error if the caller may not act on it.
+func (s *Service) begin(ctx context.Context, who authority.Caller, action string, t Target) (authority.Act, error) {
+	act := authority.Act{Caller: who, Action: action}
+	if _, err := who.Person(); fault.Is(err, fault.Unauthenticated) {
+		return act, err
+	}
+	if t.Malformed != nil {
+		return act, t.Malformed
+	}
+	act.ServerName, act.Version = registry.Clip(t.ServerName), registry.Clip(t.Version)
+	return act, s.requireReviewer(ctx, who, t.ServerName)
+}
+
+// change decides a change of a server in one transaction, and stores it. Other changes of the server
+// wait until then. A server may have many versions, so the transaction may be long.
+func (s *Service) change(ctx context.Context, name registry.Name, decide func(ctx context.Context, l *registry.Lineage) error) error {
+	return s.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
+		releases, err := s.ports.Writer.Lock(ctx, name)
+		if err != nil {
+			return err
+		}
+		entries, err := s.ports.Quarantine.Entries(ctx, name)
+		if err != nil {
+			return err
+		}
+		lineage := registry.NewLineage(name, releases, entries...)
+		if err := decide(ctx, lineage); err != nil {
+			return err
+		}
+		var changes []registrystore.Change
+		for _, r := range lineage.Changes() {
+			changes = append(changes, registrystore.Change{Release: r})
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		return s.ports.Writer.Save(ctx, changes)
+	})
+}
+
+// requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant to
+// review the name. For a name that no server can have, a grant for any pattern is enough, so that
+// the caller gets the error of the name.
+func (s *Service) requireReviewer(ctx context.Context, c authority.Caller, serverName string) error {
+	patterns, err := s.reviewPatterns(ctx, c)
+	if err != nil || c.IsOperator() {
+		return err
+	}
+	name, bad := registry.ParseName(serverName)
+	granted := slices.ContainsFunc(patterns, func(p registry.Pattern) bool { return bad != nil || p.Matches(name) })
+	switch {
+	case granted:
+		_, err := c.RequireFullTrust()
+		return err
+	case bad != nil:
+		return fault.New(fault.Forbidden, "you have no review permission on this registry")
+	}
+	return fault.Newf(fault.Forbidden, "you have no review permission for %s", name)
+}
+
+// reviewPatterns returns the patterns of the names that the caller may review: in the order of the
+// names, without those that another one covers. It returns fault.Forbidden for a publisher.
+func (s *Service) reviewPatterns(ctx context.Context, c authority.Caller) ([]registry.Pattern, error) {
+	holder, err := c.Person()
+	if err != nil || c.IsOperator() {
+		return nil, err
+	}
+	patterns, err := delegating.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
+	return registry.DisjointPatterns(patterns), err
+}
+
+// parse returns the name and the version of the target; the zero version for the whole server. It
+// returns fault.Invalid without a name, and fault.NotFound for a name or version that is not valid.
+func (t Target) parse() (registry.Name, registry.Version, error) {
+	if t.ServerName == "" {
+		return registry.Name{}, registry.Version{}, fault.New(fault.Invalid, "serverName is missing")
+	}
+	name, err := registry.ParseName(t.ServerName)
+	if err != nil {
+		return registry.Name{}, registry.Version{}, fault.New(fault.NotFound, "server not found")
+	}
+	if t.Version == "" {
+		return name, registry.Version{}, nil
+	}
+	version, err := registry.ParseVersion(t.Version)
+	if err != nil {
+		return registry.Name{}, registry.Version{}, fault.New(fault.NotFound, "server version not found")
+	}
+	return name, version, nil
+}

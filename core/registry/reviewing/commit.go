@@ -1,0 +1,160 @@
+package reviewing
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// find returns a review, or fault.NotFound with a sentence for the caller.
+func (s *Service) find(ctx context.Context, id review.ID) (review.Review, error) {
+	r, err := s.ports.Reviews.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return review.Review{}, fault.New(fault.NotFound, "there is no review with this id")
+	}
+	return r, err
+}
+
+// commit stores a decision, together with what it changes in the registry and its record in the
+// audit log. Other changes of the server wait until then, so that each review is decided once.
+func (s *Service) commit(ctx context.Context, act authority.Act, d review.Decision) (review.Shown, error) {
+	var decided review.Review
+	err := s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		r, err := s.find(ctx, act.Review)
+		if err != nil {
+			return err
+		}
+		releases, err := s.ports.Writer.Lock(ctx, r.Name)
+		if err != nil {
+			return err
+		}
+		if r, err = s.find(ctx, act.Review); err != nil { // as the last writer left it
+			return err
+		}
+		d.At = s.ports.Clock.Now()
+		if decided, err = r.Decide(d); err != nil {
+			return err
+		}
+		if decided.Replaced, err = Compared(ctx, s.ports.Reader, r); err != nil {
+			return err
+		}
+		var served *registry.Release
+		if d.Approve {
+			quarantined, err := s.ports.Quarantine.Entries(ctx, r.Name)
+			if err != nil {
+				return err
+			}
+			if served, err = s.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
+				return err
+			}
+		}
+		if err := s.ports.Reviews.Decide(ctx, decided); err != nil {
+			return err
+		}
+		if err := s.recordEvents(ctx, decided, served); err != nil {
+			return err
+		}
+		return s.ports.Acts.Record(ctx, act)
+	})
+	if err != nil {
+		return review.Shown{}, err
+	}
+	return s.show(ctx, decided)
+}
+
+// recordEvents records the events of a decision (contract C-50). served is the release of the
+// document; nil for a rejection.
+func (s *Service) recordEvents(ctx context.Context, r review.Review, served *registry.Release) error {
+	if served == nil {
+		return s.ports.Events.RecordReview(ctx, event.Rejected, r)
+	}
+	if err := s.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {
+		return err
+	}
+	return s.ports.Events.RecordVersions(ctx, notifying.TypeOf(r.Kind), registry.Record{Release: *served, Document: r.Document})
+}
+
+// serve stores the document of an approved review and returns its release. It returns fault.Conflict
+// for a version in quarantine (contract C-22), and for one that was deleted or published meanwhile.
+func (s *Service) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) (*registry.Release, error) {
+	draft, err := registry.ParseDraft(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	// The document kept all rules when it was submitted; a later version of the program may have
+	// more of them.
+	doc, err := draft.ImportedDocument()
+	if err != nil {
+		return nil, err
+	}
+	if name, ok := mirror.OfSubmitter(r.Submitter.Key); ok {
+		return s.serveMirrored(ctx, l, r, mirrored{name, doc, d.At})
+	}
+	var release registry.Release
+	var taken *registry.Takeover
+	if r.Kind == review.Replacement {
+		release, err = l.Replace(r.Version, d.At)
+		if fault.Is(err, fault.NotFound) {
+			return nil, fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
+		}
+	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
+		release, err = l.Publish(r.Version, d.At)
+	}
+	if err != nil {
+		return nil, conflictOf(l, err)
+	}
+	return &release, s.ports.Ender.Publish(ctx, l, &doc, taken, r.Submitter.People()...)
+}
+
+// show returns a review with what it is compared with: what is served now, or what was when it was
+// decided.
+func (s *Service) show(ctx context.Context, r review.Review) (review.Shown, error) {
+	if r.State != review.Pending {
+		return r.Show(r.Replaced)
+	}
+	replaces, err := Compared(ctx, s.ports.Reader, r)
+	if err != nil {
+		return review.Shown{}, err
+	}
+	return r.Show(replaces)
+}
+
+// Supersede ends a pending review in the transaction that the context carries. It returns
+// fault.Conflict if the review is not pending.
+func Supersede(ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, waiting review.Review, now time.Time) error {
+	r, err := waiting.Supersede(now)
+	if err != nil {
+		return err
+	}
+	if r.Replaced, err = Compared(ctx, reader, r); err != nil {
+		return err
+	}
+	return store.Decide(ctx, r)
+}
+
+// Compared returns the document with which a pending review is compared: the one that a replacement
+// replaces, or the latest one that a new version follows; nil if there is none.
+func Compared(ctx context.Context, servers registrystore.ServerReader, r review.Review) ([]byte, error) {
+	var record registry.Record
+	var err error
+	switch r.Kind {
+	case review.NewServer:
+		return nil, nil
+	case review.Replacement:
+		record, err = servers.Version(ctx, r.Name, r.Version, true)
+	default:
+		record, err = servers.Latest(ctx, r.Name, true)
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return record.Document, err
+}
