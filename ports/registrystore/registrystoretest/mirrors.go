@@ -3,10 +3,7 @@ package registrystoretest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,15 +154,12 @@ func removesMirror(t *testing.T, s MirrorStores) {
 	s.wantPage(t, "other", "", 10, tracked(t, "com.example/x", "1.0.0", 1))
 }
 
-// lease returns whether a holder gets the lease n seconds after the epoch, for a minute.
-func (s MirrorStores) lease(t *testing.T, holder string, n int) bool {
-	t.Helper()
-	now := epoch.Add(time.Duration(n) * time.Second)
-	ok, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: holder, Now: now, Until: now.Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
+// corpLease is the lease of the mirror corp.
+func (s MirrorStores) corpLease() leaseStore {
+	return leaseStore{
+		lease:   func(ctx context.Context, l registrystore.Lease) (bool, error) { return s.Mirrors.Lease(ctx, "corp", l) },
+		release: func(ctx context.Context, holder string) error { return s.Mirrors.Release(ctx, "corp", holder) },
 	}
-	return ok
 }
 
 func savesMirrorStates(t *testing.T, s MirrorStores) {
@@ -179,7 +173,7 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 		t.Errorf("SaveState without a lease returned %v, want fault.Conflict", err)
 	}
 	s.wantMirrors(t, m)
-	s.lease(t, "a", 0)
+	s.corpLease().take(t, "a", 0)
 	if err := s.Mirrors.SaveState(t.Context(), "corp", "b", state); !fault.Is(err, fault.Conflict) {
 		t.Errorf("SaveState of another holder returned %v, want fault.Conflict", err)
 	}
@@ -205,48 +199,14 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 func leasesMirrorToOne(t *testing.T, s MirrorStores) {
 	t.Helper()
 	s.addMirror(t, mirror.Draft{Name: "corp"})
-	for i, step := range []struct {
-		holder string
-		after  int // seconds
-		want   bool
-	}{
-		{"x", 0, true}, {"y", 59, false}, {"x", 30, true}, {"y", 60, false}, {"y", 89, false}, {"y", 90, true}, {"x", 91, false},
-	} {
-		if got := s.lease(t, step.holder, step.after); got != step.want {
-			t.Errorf("step %d: %+v got the lease: %v", i, step, got)
-		}
-	}
-	if err := s.Mirrors.Release(t.Context(), "corp", "x"); err != nil || s.lease(t, "x", 100) {
-		t.Errorf("another one's release, error %v, ended the lease", err)
-	}
-	if err := s.Mirrors.Release(t.Context(), "corp", "y"); err != nil || !s.lease(t, "x", 100) {
-		t.Errorf("the release of the holder, error %v, did not end the lease", err)
-	}
-	if err := s.Mirrors.Release(t.Context(), "corp", "x"); err != nil || !s.lease(t, "ahead", 3600) || s.lease(t, "x", 3540) || !s.lease(t, "x", 3539) {
-		t.Errorf("error %v; the lease of a holder whose clock was ahead did not end", err)
-	}
+	s.corpLease().testOneHolder(t)
+	s.corpLease().testHolderAhead(t)
 }
 
 func leasesMirrorInParallel(t *testing.T, s MirrorStores) {
 	t.Helper()
 	s.addMirror(t, mirror.Draft{Name: "corp"})
-	var got atomic.Int32
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Go(func() {
-			ok, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: fmt.Sprint(i), Now: epoch, Until: hour(1)})
-			if err != nil {
-				t.Error(err)
-			}
-			if ok {
-				got.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if got.Load() != 1 {
-		t.Errorf("%d holders got the lease", got.Load())
-	}
+	s.corpLease().testParallelHolders(t)
 }
 
 func rollsMirrorsBack(t *testing.T, s MirrorStores) {

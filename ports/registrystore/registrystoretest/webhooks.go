@@ -3,11 +3,8 @@ package registrystoretest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,59 +196,24 @@ func removesWebhook(t *testing.T, s WebhookStores) {
 	}
 }
 
-// lease returns whether a holder gets the lease n seconds after the epoch, for a minute.
-func (s WebhookStores) lease(t *testing.T, holder string, n int) bool {
-	t.Helper()
-	now := epoch.Add(time.Duration(n) * time.Second)
-	ok, err := s.Webhooks.Lease(t.Context(), "a", registrystore.Lease{Holder: holder, Now: now, Until: now.Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
+// firstLease is the lease of the webhook a.
+func (s WebhookStores) firstLease() leaseStore {
+	return leaseStore{
+		lease:   func(ctx context.Context, l registrystore.Lease) (bool, error) { return s.Webhooks.Lease(ctx, "a", l) },
+		release: func(ctx context.Context, holder string) error { return s.Webhooks.Release(ctx, "a", holder) },
 	}
-	return ok
 }
 
 func leasesToOne(t *testing.T, s WebhookStores) {
 	t.Helper()
 	s.addWebhook(t, "a", 0)
-	for i, step := range []struct {
-		holder string
-		after  int // seconds
-		want   bool
-	}{
-		{"x", 0, true}, {"y", 59, false}, {"x", 30, true}, {"y", 60, false}, {"y", 89, false}, {"y", 90, true}, {"x", 91, false},
-	} {
-		if got := s.lease(t, step.holder, step.after); got != step.want {
-			t.Errorf("step %d: %+v got the lease: %v", i, step, got)
-		}
-	}
-	if err := s.Webhooks.Release(t.Context(), "a", "x"); err != nil || s.lease(t, "x", 100) {
-		t.Errorf("another one's release, error %v, ended the lease", err)
-	}
-	if err := s.Webhooks.Release(t.Context(), "a", "y"); err != nil || !s.lease(t, "x", 100) {
-		t.Errorf("the release of the holder, error %v, did not end the lease", err)
-	}
+	s.firstLease().testOneHolder(t)
 }
 
 func leasesInParallel(t *testing.T, s WebhookStores) {
 	t.Helper()
 	s.addWebhook(t, "a", 0)
-	var got atomic.Int32
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Go(func() {
-			ok, err := s.Webhooks.Lease(t.Context(), "a", registrystore.Lease{Holder: fmt.Sprint(i), Now: epoch, Until: epoch.Add(time.Minute)})
-			if err != nil {
-				t.Error(err)
-			}
-			if ok {
-				got.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if got.Load() != 1 {
-		t.Errorf("%d holders got the lease", got.Load())
-	}
+	s.firstLease().testParallelHolders(t)
 }
 
 func rollsDeliveriesBack(t *testing.T, s WebhookStores) {
