@@ -2,8 +2,6 @@ package access_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strings"
@@ -27,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -139,17 +138,6 @@ func (fx *proofFixture) Deliver(_ context.Context, m courier.Message) error {
 	return nil
 }
 
-// countingEntropy returns bytes that never repeat.
-type countingEntropy struct{ n uint64 }
-
-func (d *countingEntropy) Fill(p []byte) {
-	for len(p) > 0 {
-		d.n++
-		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, d.n))
-		p = p[copy(p, sum[:]):]
-	}
-}
-
 // plainHasher returns the password as its hash.
 type plainHasher struct{}
 
@@ -181,7 +169,7 @@ func (openThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.V
 }
 
 func newProofFixture(t *rapid.T) *proofFixture {
-	db, dice, root := fakedb.New(), &countingEntropy{}, auth.RootSecret(strings.Repeat("r", 32))
+	db, dice, root := fakedb.New(), &secretstest.Entropy{}, auth.RootSecret(strings.Repeat("r", 32))
 	fx := &proofFixture{
 		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), accounts: fakedb.NewAccounts(db),
 		sessions: fakedb.NewSessions(db), devices: fakedb.NewDevices(db), tokens: fakedb.NewDeviceTokens(db),

@@ -3,7 +3,6 @@ package audit_test
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,16 +16,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
-type testEntropy struct{}
-
-func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
-
 func newTrail() (*audit.Trail, *clocktest.Manual) {
 	c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
-	return audit.New(fakedb.NewAuditLog(fakedb.New()), c, testEntropy{}), c
+	return audit.New(fakedb.NewAuditLog(fakedb.New()), c, &secretstest.Entropy{}), c
 }
 
 func mustRecord(t *testing.T, trail *audit.Trail, entries ...audit.Entry) {
@@ -134,7 +130,7 @@ func TestWalk(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := fakedb.NewAuditLog(fakedb.New())
 		c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
-		trail := audit.New(log, c, testEntropy{})
+		trail := audit.New(log, c, &secretstest.Entropy{})
 		var events []auth.Event
 		at := c.Now()
 		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -29,16 +30,6 @@ func (tokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims
 	return secrets.TokenClaims{UserID: user, SessionID: auth.SessionID(t)}, nil
 }
 
-// entropy is different in each call.
-type entropy struct{ next byte }
-
-func (e *entropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
-}
-
 // fixture is a session of a week, and two instances.
 type fixture struct {
 	one, other *cookies.Service
@@ -52,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{sessions: fakedb.NewSessions(db), clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
-	random := &entropy{}
+	random := &secretstest.Entropy{}
 	fx.cookies, fx.cache = fakedb.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{

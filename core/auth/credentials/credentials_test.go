@@ -2,7 +2,6 @@ package credentials_test
 
 import (
 	"context"
-	"crypto/rand"
 	"maps"
 	"net/netip"
 	"reflect"
@@ -20,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -30,10 +30,6 @@ const (
 )
 
 var rootSecret = auth.RootSecret(strings.Repeat("r", 32))
-
-type testEntropy struct{}
-
-func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
 type testCache struct{ dropped []auth.SessionID }
 
@@ -69,11 +65,11 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	var err error
-	if fx.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, testEntropy{}); err != nil {
+	if fx.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, &secretstest.Entropy{}); err != nil {
 		t.Fatal(err)
 	}
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, audit.New(fx.log, fx.clock, testEntropy{})
-	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, testEntropy{}, rootSecret
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
 	}, fx.ports)
@@ -83,7 +79,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.people, err = people.New(people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
-		Passwords: fx.hasher, Cache: fx.cache, Trail: audit.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, testEntropy{}), Clock: fx.clock, Entropy: testEntropy{},
+		Passwords: fx.hasher, Cache: fx.cache, Trail: audit.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock, Entropy: &secretstest.Entropy{},
 		Root: rootSecret,
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package devices_test
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
-
-type testEntropy struct{}
-
-func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
 type fixture struct {
 	service *devices.Service
@@ -42,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, audit.New(fx.log, fx.clock, testEntropy{}), fx.clock
+	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +183,7 @@ func TestTrustedNeedsFullTrust(t *testing.T) {
 		if d := mark(auth.DeviceTrusted); d.Trusted() != counts {
 			t.Errorf("at %s the mark counts: %v", level, d.Trusted())
 		}
-		confirmation := devices.Confirmation{Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: testEntropy{}}
+		confirmation := devices.Confirmation{Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: &secretstest.Entropy{}}
 		if _, err := devices.Confirm(ctx, confirmation, "anna", fx.clock.Now()); err != nil {
 			t.Fatal(err)
 		}

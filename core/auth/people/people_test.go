@@ -2,7 +2,6 @@ package people_test
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
-
-type testEntropy struct{}
-
-func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
 
 type fixture struct {
 	t       *testing.T
@@ -36,7 +32,7 @@ var rootSecret = auth.RootSecret(strings.Repeat("r", 32))
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 8}, testEntropy{})
+	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 8}, &secretstest.Entropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +45,8 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	fx.log, fx.cache = fakedb.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, audit.New(fx.log, fx.clock, testEntropy{})
-	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, testEntropy{}, rootSecret
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = people.New(fx.ports)
 	if err != nil {
 		t.Fatal(err)

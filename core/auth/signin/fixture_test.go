@@ -3,7 +3,6 @@ package signin_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -30,22 +30,6 @@ const (
 )
 
 var homeAddress = netip.MustParseAddr("203.0.113.7")
-
-// testEntropy returns bytes that never repeat.
-type testEntropy struct {
-	mu sync.Mutex
-	n  uint64
-}
-
-func (d *testEntropy) Fill(p []byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(p) > 0 {
-		d.n++
-		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, d.n))
-		p = p[copy(p, sum[:]):]
-	}
-}
 
 // testHasher hashes passwords as "v1:" and their SHA-256, and counts the comparisons.
 type testHasher struct {
@@ -136,7 +120,7 @@ type fixture struct {
 	signals *testSignals
 	trail   *audit.Trail
 	log     *fakedb.AuditLog
-	entropy *testEntropy
+	entropy *secretstest.Entropy
 }
 
 func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
@@ -148,7 +132,7 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	db := fakedb.New()
 	fx := &fixture{
 		t: t, db: db, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
-		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: fakedb.NewAuditLog(db), entropy: &testEntropy{},
+		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: fakedb.NewAuditLog(db), entropy: &secretstest.Entropy{},
 		ports: signin.Ports{
 			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db),
 			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db), History: fakedb.NewSessions(db),

@@ -2,7 +2,6 @@ package stepup_test
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
@@ -28,23 +28,6 @@ const (
 	device  auth.DeviceID  = "22222222-2222-4333-8444-555555555555"
 	session auth.SessionID = "33333333-2222-4333-8444-555555555555"
 )
-
-// testEntropy returns bytes that never repeat.
-type testEntropy struct {
-	mu sync.Mutex
-	n  uint64
-}
-
-func (d *testEntropy) Fill(p []byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.n++
-	var word [8]byte
-	binary.BigEndian.PutUint64(word[:], d.n*0x9e3779b97f4a7c15)
-	for i := range p {
-		p[i] = word[i%len(word)] + byte(i/len(word))
-	}
-}
 
 // testCourier keeps the messages that it delivers, and returns an error if one is set.
 type testCourier struct {
@@ -142,7 +125,7 @@ func newFixture(t *testing.T) *fixture {
 			Deferrals: fakedb.NewHistory(db),
 		},
 	}
-	entropy := &testEntropy{}
+	entropy := &secretstest.Entropy{}
 	var err error
 	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
 	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = audit.New(fx.log, fx.clock, entropy), fx.clock, entropy

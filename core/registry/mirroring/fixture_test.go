@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -126,16 +127,6 @@ func (a *auditLog) RecordChanges(_ context.Context, changes ...authority.Change)
 	return nil
 }
 
-// countingEntropy fills each value with another byte.
-type countingEntropy struct{ next byte }
-
-func (e *countingEntropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
-}
-
 // waiter lets no time pass, and ends with the context.
 type waiter struct{}
 
@@ -151,7 +142,7 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 		t: t, db: db, servers: fakedb.NewServers(db, true), mirrored: fakedb.NewMirroredVersions(db), stored: fakedb.NewMirrors(db),
 		held: fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
 	}
-	entropy := &countingEntropy{}
+	entropy := &secretstest.Entropy{}
 	recorder := fx.events()
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(db))
 	store, rules := fakedb.NewReviews(db), fakedb.NewReviewRules(db)
@@ -304,7 +295,7 @@ func (fx *fixture) publishLocal(server, version string) {
 // events returns a recorder of events in memory.
 func (fx *fixture) events() *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
 }
 

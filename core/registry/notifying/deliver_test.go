@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -99,15 +100,6 @@ func (patience) Wait(ctx context.Context, _ time.Duration) bool {
 	return false
 }
 
-type entropy struct{ next byte }
-
-func (e *entropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
-}
-
 // deliveryFixture is a store with the webhook w.
 type deliveryFixture struct {
 	*notifying.Runner
@@ -130,7 +122,7 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	}
 	fx.ports = notifying.RunnerPorts{
 		Webhooks: fx.webhooks, Deliveries: fx.deliveries, Sealer: &plainSealer{}, Sender: fx.receiver, Clock: fx.clock,
-		Waiter: patience{}, Entropy: &entropy{}, Reporter: fx.reports,
+		Waiter: patience{}, Entropy: &secretstest.Entropy{}, Reporter: fx.reports,
 	}
 	fx.Runner = notifying.NewRunner(event.Schedule{First: 5 * time.Second, For: time.Hour}, fx.ports)
 	w, err := event.New(event.Draft{URL: "https://example.com/hook", Events: []string{"status"}})

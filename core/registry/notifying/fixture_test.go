@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -46,16 +47,6 @@ func (e *encoder) Event(v event.Event) ([]byte, error) {
 	}
 	body, err := e.Encoder.Event(v)
 	return append(body, " "+string(v.ID)+" "+v.Time.Format(time.RFC3339Nano)...), err
-}
-
-// countingEntropy fills each value with another byte.
-type countingEntropy struct{ next byte }
-
-func (e *countingEntropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
 }
 
 // plainSealer seals nothing, and opens only what was sealed about the same.
@@ -121,7 +112,7 @@ func newFixture(t *testing.T) *fixture {
 		t: t, webhooks: fakedb.NewWebhooks(db), deliveries: fakedb.NewDeliveries(db), clock: clocktest.NewManual(epoch),
 		encoder: &encoder{}, sealer: &plainSealer{}, sender: &sender{status: 204}, audit: &auditLog{},
 	}
-	entropy := &countingEntropy{}
+	entropy := &secretstest.Entropy{}
 	fx.Recorder = notifying.NewRecorder(notifying.RecorderPorts{
 		Webhooks: fx.webhooks, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: entropy,
 	})

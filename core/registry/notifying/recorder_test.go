@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -158,7 +159,7 @@ func TestRecordFails(t *testing.T) {
 	fx := newFixture(t)
 	one := newRecord(t, "com.example/a", "1.0.0")
 	ports := notifying.RecorderPorts{
-		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	}
 	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err, errAway) {
 		t.Errorf("webhooks that cannot be listed: %v", err)
@@ -188,7 +189,7 @@ func TestRecordedInTheTransaction(t *testing.T) {
 	webhooks, deliveries := fakedb.NewWebhooks(db), fakedb.NewDeliveries(db)
 	fx := newFixture(t)
 	recorder := notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
 	eventdatatest.AddWebhook(t, webhooks)
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {

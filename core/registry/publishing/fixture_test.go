@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -72,7 +73,7 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 func (w *fixture) ports() publishing.Ports {
 	return publishing.Ports{
 		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
-		Acts: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &countingEntropy{}, Events: w.events(),
+		Acts: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
 			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
 		},
@@ -83,18 +84,8 @@ func (w *fixture) ports() publishing.Ports {
 func (w *fixture) events() *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
 		Webhooks: fakedb.NewWebhooks(w.runner.db), Deliveries: fakedb.NewDeliveries(w.runner.db),
-		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &countingEntropy{},
+		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &secretstest.Entropy{},
 	})
-}
-
-// countingEntropy fills each secret with another byte.
-type countingEntropy struct{ next byte }
-
-func (e *countingEntropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
 }
 
 func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {

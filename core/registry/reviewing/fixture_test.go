@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -70,9 +71,9 @@ func newFixture(t testing.TB) *fixture {
 	}
 	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies},
 		delegating.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
-	entropy := &countingEntropy{}
+	entropy := &secretstest.Entropy{}
 	fx.events = notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &countingEntropy{},
+		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
 	ender := reviewing.MirrorEnder{
 		Mirrored: fakedb.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
@@ -177,19 +178,4 @@ func (p *people) NotifySubmitter(n authority.DecisionNotice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.decisions = append(p.decisions, n)
-}
-
-// countingEntropy fills each secret with other bytes.
-type countingEntropy struct {
-	mu   sync.Mutex
-	next uint16
-}
-
-func (e *countingEntropy) Fill(p []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.next++
-	for i := range p {
-		p[i] = byte(e.next >> (8 * (i % 2)))
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
@@ -44,16 +45,6 @@ func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Cha
 	return r.err
 }
 
-// countingEntropy fills each secret with another byte.
-type countingEntropy struct{ next byte }
-
-func (e *countingEntropy) Fill(p []byte) {
-	e.next++
-	for i := range p {
-		p[i] = e.next
-	}
-}
-
 type fixture struct {
 	gate     *viewing.Gate
 	operator *viewing.Operator
@@ -67,7 +58,7 @@ func newFixture() *fixture {
 	db := fakedb.New()
 	fx := &fixture{store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{}, clock: clocktest.NewManual(epoch)}
 	fx.gate = viewing.NewGate(viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
-	fx.operator = viewing.NewOperator(viewing.OperatorPorts{Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{}})
+	fx.operator = viewing.NewOperator(viewing.OperatorPorts{Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{}})
 	return fx
 }
 
