@@ -146,7 +146,7 @@ var registrySet = wire.NewSet(
 
 // publisherSet provides the use cases of publishers and their API.
 var publisherSet = wire.NewSet(
-	registryapi.NewPublishers, wire.Bind(new(registryapi.Policies), new(*delegating.Policies)),
+	registryapi.NewPublishers,
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
 	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
 	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
@@ -173,7 +173,7 @@ var policySet = wire.NewSet(
 
 // curationSet provides the use cases of curation and their API.
 var curationSet = wire.NewSet(
-	registryapi.NewQuarantine, wire.Bind(new(registryapi.Quarantiner), new(*quarantining.Service)), quarantineSet,
+	registryapi.NewQuarantine, quarantineSet,
 )
 
 // quarantineSet provides what the service and operator commands do with quarantine. The record of

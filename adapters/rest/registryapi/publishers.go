@@ -19,18 +19,12 @@ const (
 	policyParam  = "id"
 )
 
-// Prover exchanges proofs for tokens. *delegating.Prover implements it and documents the errors.
+// Prover exchanges proofs for tokens. *delegating.Prover documents the errors; the service passes it with
+// metrics, which another adapter counts.
 type Prover interface {
 	Switched() error
 	ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error)
 	ProveIdentity(ctx context.Context, r delegating.IdentityRequest) (delegating.Token, error)
-}
-
-// Policies manages policies. *delegating.Policies implements it and documents the errors.
-type Policies interface {
-	Add(ctx context.Context, who authority.Caller, d publisher.Draft) (delegating.Policy, error)
-	List(ctx context.Context, who authority.Caller) ([]delegating.Policy, error)
-	Remove(ctx context.Context, who authority.Caller, id publisher.PolicyID) error
 }
 
 // Publishers is the part of the API for publishers without a session: the exchange of proofs for
@@ -39,11 +33,11 @@ type Publishers struct {
 	part
 	callers
 	prover   Prover
-	policies Policies
+	policies *delegating.Policies
 }
 
 // NewPublishers returns the part of the API for publishers.
-func NewPublishers(a authority.Authority, p Prover, m Policies) *Publishers {
+func NewPublishers(a authority.Authority, p Prover, m *delegating.Policies) *Publishers {
 	return &Publishers{part{"publishers", []string{proofsPath, policiesPath}}, callers{a}, p, m}
 }
 

@@ -4,17 +4,19 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 var madeAt = now.Truncate(time.Second)
@@ -24,13 +26,9 @@ type publisherStub struct {
 	calls    []string
 	domain   delegating.DomainRequest
 	identity delegating.IdentityRequest
-	who      authority.Caller
-	draft    publisher.Draft
-	id       publisher.PolicyID
 
 	switched error // of Switched
 	err      error // of the other calls
-	list     []delegating.Policy
 }
 
 func (s *publisherStub) recordCall(name string) error {
@@ -50,24 +48,6 @@ func (s *publisherStub) ProveIdentity(_ context.Context, r delegating.IdentityRe
 	return delegating.Token{Text: "a.b.c", ExpiresAt: madeAt}, s.recordCall("identity")
 }
 
-func (s *publisherStub) Add(_ context.Context, who authority.Caller, d publisher.Draft) (delegating.Policy, error) {
-	s.who, s.draft = who, d
-	if err := s.recordCall("add"); err != nil {
-		return delegating.Policy{}, err
-	}
-	return s.list[0], nil
-}
-
-func (s *publisherStub) List(_ context.Context, who authority.Caller) ([]delegating.Policy, error) {
-	s.who = who
-	return s.list, s.recordCall("list")
-}
-
-func (s *publisherStub) Remove(_ context.Context, who authority.Caller, id publisher.PolicyID) error {
-	s.who, s.id = who, id
-	return s.recordCall("remove")
-}
-
 const (
 	domainProof = `{"domain":"example.com","timestamp":"2027-01-15T08:00:00Z","signed_timestamp":"00ff","other":1}`
 	tokenBody   = `{"registry_token":"a.b.c","expires_at":1800000000}`
@@ -75,7 +55,7 @@ const (
 
 func TestProofsOfDomains(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 			s.domain, s.calls = delegating.DomainRequest{}, nil
@@ -91,7 +71,7 @@ func TestProofsOfDomains(t *testing.T) {
 
 func TestProofsByIDToken(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			s.identity, s.calls = delegating.IdentityRequest{}, nil
@@ -107,7 +87,7 @@ func TestProofsByIDToken(t *testing.T) {
 // TestWrongProofBodies requires 400 with the name of the member, and no call of the use case.
 func TestWrongProofBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0/auth/"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil)) + "/v0/auth/"
 	for path, bodies := range map[string]map[string]string{
 		"dns": {
 			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object", `{}`: "domain is missing",
@@ -133,7 +113,7 @@ func TestWrongProofBodies(t *testing.T) {
 // TestProofsThatAreOff requires 404 whatever the body is, because it is not read.
 func TestProofsThatAreOff(t *testing.T) {
 	s := &publisherStub{switched: fault.New(fault.NotFound, "proofs are off")}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
 	for _, path := range []string{"/v0/auth/dns", "/v0.1/auth/http", "/v0/auth/oidc", "/v0.1/auth/github-oidc"} {
 		for _, body := range []string{"", "nonsense", domainProof, `{"oidc_token":"x"}`} {
 			expectUncached(t, http.MethodPost, url+path, body, 404, `{"error":"proofs are off"}`)
@@ -146,7 +126,7 @@ func TestProofsThatAreOff(t *testing.T) {
 
 func TestRefusedProofs(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
 	for kind, status := range map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429, fault.Unavailable: 503,
 	} {
@@ -156,47 +136,58 @@ func TestRefusedProofs(t *testing.T) {
 	}
 }
 
-// policy returns a policy with all fields of a policy by ID token.
-func policy(t *testing.T) delegating.Policy {
-	t.Helper()
-	p, err := publisher.NewPolicy(publisher.Draft{
-		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"}, Issuer: "https://ci.example.com",
-		Subject: "project:*", Claims: map[string]string{"ref": "main"}, ExpiresAt: madeAt.Add(time.Hour),
-	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, madeAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.ID, p.CreatedBy, p.CreatedAt = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "0a0b", madeAt
-	return delegating.Policy{Policy: p, State: publisher.Active}
+// policies are records in memory and a service of them, for a person who may publish the servers below
+// com.example.
+type policies struct {
+	url     string // of the policies
+	store   *fakedb.Policies
+	service *delegating.Policies
 }
+
+type allActive struct{}
+
+func (allActive) IsActive(context.Context, string) (bool, error) { return true, nil }
+
+type noRecorder struct{}
+
+func (noRecorder) RecordChanges(context.Context, ...authority.Change) error { return nil }
+
+// fixedEntropy makes one id again and again.
+type fixedEntropy struct{}
+
+func (fixedEntropy) Fill(p []byte) {
+	copy(p, "\x3f\x30\xe8\xb6\x7d\x1c\x4c\x0e\x9c\x53\x0d\x9f\x4a\x1f\x2b\x3c")
+}
+
+func servePolicies(t *testing.T) policies {
+	t.Helper()
+	db, at := fakedb.New(), clocktest.NewManual(madeAt)
+	store, grants := fakedb.NewPolicies(db), newGrants(t, db, registry.ActionPublish)
+	config := delegating.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour, Rules: publisher.Rules{Issuers: []string{"https://ci.example.com"}}}
+	service := delegating.NewPolicies(config, delegating.PolicyPorts{
+		Transactions: db, Policies: store, Grants: grants, Recorder: noRecorder{}, Clock: at, Entropy: fixedEntropy{},
+		Checker: delegating.NewChecker(config, delegating.CheckerPorts{Policies: store, Grants: grants, Makers: allActive{}, Clock: at}),
+	})
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, &publisherStub{}, service))
+	return policies{url, store, service}
+}
+
+// identityPolicy is a body with all members of a policy by ID token.
+const identityPolicy = `{"method":"oidc","pattern":"com.example/*","actions":["publish","status"],"issuer":"https://ci.example.com",
+	"subject":"project:*","claims":{"ref":"main"},"expiresAt":"2027-01-15T09:00:00Z","other":1}`
 
 const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc","pattern":"com.example/*","actions":["publish","status"],` +
 	`"issuer":"https://ci.example.com","subject":"project:*","claims":{"ref":"main"},"expiresAt":"2027-01-15T09:00:00.000000Z",` +
-	`"createdBy":"0a0b","createdAt":"2027-01-15T08:00:00.000000Z","lastUsedAt":null,"state":"active"}`
+	`"createdBy":"t.o.k","createdAt":"2027-01-15T08:00:00.000000Z","lastUsedAt":null,"state":"active"}`
 
 func TestAddedPolicy(t *testing.T) {
-	s := &publisherStub{list: []delegating.Policy{policy(t)}}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
-		s.draft = publisher.Draft{}
-		expectUncached(t, http.MethodPost, url+prefix+"/x/dev.tollgate/publishers", `{"method":"m","pattern":"p","actions":["a","b"],"domain":"d",
-			"keyFingerprint":"k","issuer":"i","subject":"s","claims":{"c":"v"},"expiresAt":"2027-01-15T09:00:00Z","other":1}`, 201, policyText)
-		want := publisher.Draft{
-			Method: "m", Pattern: "p", Actions: []string{"a", "b"}, Domain: "d", KeyFingerprint: "k", Issuer: "i", Subject: "s",
-			Claims: map[string]string{"c": "v"}, ExpiresAt: madeAt.Add(time.Hour),
-		}
-		if !reflect.DeepEqual(s.draft, want) {
-			t.Errorf("%s: the draft is %+v, want %+v", prefix, s.draft, want)
-		}
-		if s.who != tokenHolder() {
-			t.Errorf("%s: the request is %+v", prefix, s.who)
-		}
+		expectUncached(t, http.MethodPost, servePolicies(t).url+prefix+"/x/dev.tollgate/publishers", identityPolicy, 201, policyText)
+		expectUncached(t, http.MethodPost, servePolicies(t).url+prefix+"/x/dev.tollgate/publishers",
+			`{"method":"dns","pattern":"com.example/*","domain":"example.com","keyFingerprint":"ed25519:abcdefgh"}`, 201,
+			`{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"dns","pattern":"com.example/*","actions":["publish"],"domain":"example.com",`+
+				`"keyFingerprint":"ed25519:abcdefgh","createdBy":"t.o.k","createdAt":"2027-01-15T08:00:00.000000Z","lastUsedAt":null,"state":"active"}`)
 	}
-}
-
-// tokenHolder returns the caller with the token of expectUncached.
-func tokenHolder() authority.Caller {
-	return authoritytest.PersonFrom("t.o.k", netip.MustParseAddr("127.0.0.1"))
 }
 
 // lowTrust finds the same person below FULL_TRUST for every token.
@@ -209,17 +200,12 @@ func (lowTrust) Identify(context.Context, string, netip.Addr) (authority.Caller,
 // TestCallerIsCheckedBeforeTheBody requires that a caller without the right learns nothing about
 // the body.
 func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
-	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(lowTrust{}, s, s))
+	url := servePart(t, registryapi.NewPublishers(lowTrust{}, &publisherStub{}, servePolicies(t).service))
 	expectUncached(t, http.MethodPost, url+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"step up first"}`)
-	if len(s.calls) != 0 {
-		t.Errorf("calls: %q", s.calls)
-	}
 }
 
 func TestWrongPolicyBodies(t *testing.T) {
-	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0.1/x/dev.tollgate/publishers"
+	url := servePolicies(t).url + "/v0.1/x/dev.tollgate/publishers"
 	for body, message := range map[string]string{
 		`{}`: "method is missing", `{"method":"dns"}`: "pattern is missing", `7`: "body must be a JSON object",
 		`{"method":"oidc","pattern":"p","claims":{"a":"1","a":"2"}}`: "claims.a occurs twice",
@@ -229,37 +215,41 @@ func TestWrongPolicyBodies(t *testing.T) {
 	} {
 		expectUncached(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
 	}
-	if len(s.calls) != 0 {
-		t.Errorf("calls with malformed bodies: %q", s.calls)
-	}
+	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
 }
 
 func TestListedPolicies(t *testing.T) {
-	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0/x/dev.tollgate/publishers"
+	p := servePolicies(t)
+	url := p.url + "/v0/x/dev.tollgate/publishers"
 	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
-	used := policy(t)
-	used.CreatedBy, used.ExpiresAt, used.LastUsedAt, used.State = "", time.Time{}, madeAt.Add(time.Minute), publisher.Unproven
-	s.list = []delegating.Policy{policy(t), used}
-	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"0a0b"`, `"operator"`,
-		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`, `"active"`, `"unproven"`).Replace(policyText)
-	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
-	if s.who != tokenHolder() {
-		t.Errorf("the request is %+v", s.who)
+	expectUncached(t, http.MethodPost, url, identityPolicy, 201, policyText)
+	used, err := publisher.NewPolicy(publisher.Draft{
+		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"}, Issuer: "https://ci.example.com",
+		Subject: "project:*", Claims: map[string]string{"ref": "main"},
+	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, madeAt)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.err = fault.New(fault.Unauthenticated, "sign in first")
-	expectUncached(t, http.MethodGet, url, "", 401, `{"error":"sign in first"}`)
+	used.ID, used.CreatedAt, used.LastUsedAt = "4f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", madeAt, madeAt.Add(time.Minute)
+	if err := p.store.Add(t.Context(), used); err != nil {
+		t.Fatal(err)
+	}
+	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"t.o.k"`, `"operator"`, `"3f30`, `"4f30`,
+		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`).Replace(policyText)
+	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
+	call(t, http.MethodGet, url, "").expect(t, 401, `{"error":"an access token is required"}`)
 }
 
 func TestRemovedPolicy(t *testing.T) {
-	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, s)) + "/v0.1/x/dev.tollgate/publishers/"
-	expectUncached(t, http.MethodDelete, url+"3F30E8B6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "", 204, "")
-	if s.id != "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c" || s.who != tokenHolder() {
-		t.Errorf("%q is removed by %+v", s.id, s.who)
+	url := servePolicies(t).url + "/v0.1/x/dev.tollgate/publishers"
+	expectUncached(t, http.MethodPost, url, identityPolicy, 201, policyText)
+	expectUncached(t, http.MethodDelete, url+"/3F30E8B6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "", 204, "")
+	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
+	for _, id := range []string{"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", "nonsense"} {
+		if a := call(t, http.MethodDelete, url+"/"+id, "", "Authorization", "Bearer t.o.k"); a.status != 404 {
+			t.Errorf("the removal of %s is %d %s", id, a.status, a.body)
+		}
 	}
-	s.err = fault.New(fault.NotFound, "there is no such policy")
-	expectUncached(t, http.MethodDelete, url+"nonsense", "", 404, `{"error":"there is no such policy"}`)
 }
 
 // TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are written by it.

@@ -1,7 +1,6 @@
 package registryapi
 
 import (
-	"context"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -15,23 +14,16 @@ import (
 
 const quarantinePath = "/x/dev.tollgate/quarantine"
 
-// Quarantiner hides servers. *quarantining.Service implements it and documents the errors.
-type Quarantiner interface {
-	Add(ctx context.Context, who authority.Caller, d quarantining.Draft) (registry.Quarantined, error)
-	List(ctx context.Context, who authority.Caller, q quarantining.Query) (quarantining.Page, error)
-	Release(ctx context.Context, who authority.Caller, t quarantining.Target) error
-}
-
 // Quarantine is the part of the API that hides servers (contract C-20 to C-24). The use case decides
 // who may do what.
 type Quarantine struct {
 	part
 	callers
-	quarantine Quarantiner
+	quarantine *quarantining.Service
 }
 
 // NewQuarantine returns the part of the API for quarantine.
-func NewQuarantine(a authority.Authority, q Quarantiner) *Quarantine {
+func NewQuarantine(a authority.Authority, q *quarantining.Service) *Quarantine {
 	return &Quarantine{part{"curation", []string{quarantinePath}}, callers{a}, q}
 }
 

@@ -1,67 +1,63 @@
 package registryapi_test
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
-// quarantineStub records the calls of the handlers and returns fixed results.
-type quarantineStub struct {
-	who    authority.Caller
-	draft  quarantining.Draft
-	query  quarantining.Query
-	target quarantining.Target
-	page   quarantining.Page
-	err    error // of all calls
-}
+// noActs records no acts.
+type noActs struct{}
 
-func (s *quarantineStub) Add(_ context.Context, who authority.Caller, d quarantining.Draft) (registry.Quarantined, error) {
-	s.who, s.draft = who, d
-	if err := cmp.Or(s.err, d.Malformed); err != nil {
-		return registry.Quarantined{}, err
-	}
-	return s.page.Entries[0], nil
-}
+func (noActs) Record(context.Context, authority.Act) error { return nil }
 
-func (s *quarantineStub) List(_ context.Context, who authority.Caller, q quarantining.Query) (quarantining.Page, error) {
-	s.who, s.query = who, quarantining.Query{Cursor: strings.Clone(q.Cursor), Limit: strings.Clone(q.Limit)}
-	return s.page, s.err
-}
-
-func (s *quarantineStub) Release(_ context.Context, who authority.Caller, t quarantining.Target) error {
-	s.who, s.target = who, t
-	return cmp.Or(s.err, t.Malformed)
-}
-
-// newEntry returns an entry of a version, or of a server for an empty version.
-func newEntry(t *testing.T, version string, by registry.Holder) registry.Quarantined {
+// newGrants returns the grants of the person of expectUncached for the servers below com.example.
+func newGrants(t *testing.T, db *fakedb.Database, actions ...registry.Action) *fakedb.Grants {
 	t.Helper()
-	name, err := registry.ParseName("com.example/a")
+	pattern, err := registry.ParsePattern("com.example/*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := registry.Quarantined{Name: name, Reason: `it "sends" mail`, Since: now, By: by}
-	if version != "" {
-		if q.Version, err = registry.ParseVersion(version); err != nil {
+	grants := fakedb.NewGrants(db)
+	for _, a := range actions {
+		if err := grants.Add(t.Context(), registry.Grant{Holder: "t.o.k", Action: a, Pattern: pattern}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return q
+	return grants
+}
+
+// serveQuarantine serves the quarantine of a registry with two servers, which the person of
+// expectUncached may review.
+func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
+	t.Helper()
+	servers := newServers(t, record(t, "com.example/a", "1.0.0"), record(t, "com.example/b", "1.0.0+b"))
+	db := servers.db
+	q = quarantining.New(quarantining.Ports{
+		Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Mirrors: fakedb.NewMirrors(db), Acts: noActs{},
+		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))), Clock: clocktest.NewManual(now),
+		Events: notifying.NewRecorder(notifying.RecorderPorts{
+			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{}, Clock: clocktest.NewManual(now),
+		}),
+	})
+	return servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, q)), q
 }
 
 const (
 	shownServer  = `{"serverName":"com.example/a","version":null,"reason":"it \"sends\" mail","since":"2027-01-15T08:00:00.123456Z","by":"operator"}`
-	shownVersion = `{"serverName":"com.example/a","version":"1.0.0","reason":"it \"sends\" mail","since":"2027-01-15T08:00:00.123456Z","by":"u1"}`
+	shownVersion = `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r","since":"2027-01-15T08:00:00.123456Z","by":"t.o.k"}`
+	wholeServer  = `{"serverName":"com.example/a","version":null,"reason":"r","since":"2027-01-15T08:00:00.123456Z","by":"t.o.k"}`
 )
 
 func quarantinePaths() [2]string {
@@ -69,26 +65,18 @@ func quarantinePaths() [2]string {
 }
 
 func TestQuarantine(t *testing.T) {
-	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
-		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "1.0.0", "u1")}}
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":"1.0.0","reason":"r","other":1}`, 200, shownVersion)
-		want := quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a", Version: "1.0.0"}, Reason: "r"}
-		if s.draft != want || s.who != tokenHolder() {
-			t.Errorf("%s: the draft is %+v of %+v", path, s.draft, s.who)
-		}
-		s.page.Entries[0] = newEntry(t, "", "")
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null}`, 200, shownServer)
-		if s.draft.Version != "" || s.draft.Reason != "" {
-			t.Errorf("%s: the draft is %+v", path, s.draft)
-		}
+		url, _ := serveQuarantine(t)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r","other":1}`, 200, shownVersion)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null,"reason":"r"}`, 200, wholeServer)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a"}`, 400, `{"error":"reason must say why, in words"}`)
+		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[`+wholeServer+`,`+shownVersion+`],"metadata":{"count":2}}`)
 	}
 }
 
 func TestWrongQuarantineBodies(t *testing.T) {
-	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s)) + quarantinePaths()[0]
+	url, _ := serveQuarantine(t)
+	url += quarantinePaths()[0]
 	for body, message := range map[string]string{
 		``:                                       "body is empty; it must be a JSON object",
 		`[]`:                                     "body must be a JSON object",
@@ -102,44 +90,47 @@ func TestWrongQuarantineBodies(t *testing.T) {
 	} {
 		expectUncached(t, http.MethodPost, url, body, 400, `{"error":"`+message+`"}`)
 	}
-	s.err = fault.New(fault.Unauthenticated, "sign in")
-	expectUncached(t, http.MethodPost, url, ``, 401, `{"error":"sign in"}`)
+	call(t, http.MethodPost, url, ``).expect(t, 401, `{"error":"an access token is required"}`)
 }
 
 func TestListedQuarantine(t *testing.T) {
-	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
-		s.page = quarantining.Page{}
+		url, q := serveQuarantine(t)
 		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
-		s.page = quarantining.Page{Entries: []registry.Quarantined{newEntry(t, "", ""), newEntry(t, "1.0.0", "u1")}, NextCursor: "next"}
-		expectUncached(t, http.MethodGet, url+path+"?limit=2&cursor=c", "", 200,
-			`{"quarantined":[`+shownServer+`,`+shownVersion+`],"metadata":{"nextCursor":"next","count":2}}`)
-		if s.query != (quarantining.Query{Cursor: "c", Limit: "2"}) {
-			t.Errorf("the query is %+v", s.query)
+		_, err := q.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: `it "sends" mail`})
+		if err != nil {
+			t.Fatal(err)
 		}
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`, 200, shownVersion)
+		first := call(t, http.MethodGet, url+path+"?limit=1", "", "Authorization", "Bearer t.o.k")
+		next := nextCursor(t, first.body)
+		if want := `{"quarantined":[` + shownServer + `],"metadata":{"nextCursor":"` + next + `","count":1}}`; first.body != want {
+			t.Errorf("the first page is %s, want %s", first.body, want)
+		}
+		expectUncached(t, http.MethodGet, url+path+"?limit=2&cursor="+next, "", 200, `{"quarantined":[`+shownVersion+`],"metadata":{"count":1}}`)
 	}
 }
 
 func TestReleasedQuarantine(t *testing.T) {
-	s := &quarantineStub{}
-	url := servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, s))
 	for _, path := range quarantinePaths() {
-		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example%2Fa&version=1.0.0%2Bb", "", 204, "")
-		if s.target != (quarantining.Target{ServerName: "com.example/a", Version: "1.0.0+b"}) {
-			t.Errorf("the target is %+v", s.target)
-		}
+		url, _ := serveQuarantine(t)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","reason":"r"}`, 200, wholeServer)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`, 200, shownVersion)
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example%2Fb&version=1.0.0%2Bb", "", 204, "")
+		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[`+wholeServer+`],"metadata":{"count":1}}`)
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example/a&version=", "", 204, "")
-		if s.target != (quarantining.Target{ServerName: "com.example/a"}) {
-			t.Errorf("the target is %+v", s.target)
-		}
+		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
 		expectUncached(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=%00", "", 400, `{"error":"serverName must be text without NUL"}`)
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400, `{"error":"version must be text without NUL"}`)
-	}
-	for kind, status := range map[fault.Kind]int{fault.Unauthenticated: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.Conflict: 409, fault.Unavailable: 503} {
-		s.err = fault.New(kind, "no")
-		expectUncached(t, http.MethodDelete, url+quarantinePaths()[0]+"?serverName=a", "", status, `{"error":"no"}`)
+		for query, status := range map[string]int{"com.example/a": 404, "org.example/x": 403} {
+			if a := call(t, http.MethodDelete, url+path+"?serverName="+query, "", "Authorization", "Bearer t.o.k"); a.status != status {
+				t.Errorf("the release of %s is %d %s, want %d", query, a.status, a.body, status)
+			}
+		}
+		if a := call(t, http.MethodDelete, url+path+"?serverName=com.example/a", ""); a.status != 401 {
+			t.Errorf("the release without a token is %d %s", a.status, a.body)
+		}
 	}
 }
 
