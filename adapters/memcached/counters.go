@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -46,9 +45,6 @@ func (c *Client) countMerged(ctx context.Context, b batch, now time.Time) error 
 		return b.results[0].Count, err
 	})
 	b.results[0] = counter.Result{Count: count}
-	if err != nil && !fault.Is(err, fault.Unavailable) {
-		err = storeUnavailable(err) // the caller gave up, or the time is over
-	}
 	return err
 }
 
@@ -142,35 +138,22 @@ func (c *Client) findOver(ctx context.Context, b batch) (map[string]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	over, sums, now := map[string]bool{}, map[string]int64{}, time.Now()
+	now := time.Now()
 	for i := range b.hits {
-		h, r := &b.hits[i], &b.results[i]
-		sum := sums[h.Key] + h.Addend
-		if isFixed(h) {
-			sum = max(sum, -int64(r.Count)) //nolint:gosec // counts are at most math.MaxInt64
-			if addToCount(r.Count, sum) > h.Limit {
-				over[h.Key] = true
-			}
-		} else if r.Verdict = states[h.Key].look(h, now, sum); !r.Verdict.Admitted {
-			over[h.Key] = true
-		} else {
-			r.Verdict = states[h.Key].look(h, now, 0)
+		if h := &b.hits[i]; !isFixed(h) {
+			b.results[i].Verdict = states[h.Key].look(h, now, 0)
 		}
-		sums[h.Key] = sum
 	}
+	over := counter.FindOver(b.hits, b.results, func(i int, addend int64) (r counter.Result) {
+		if h := &b.hits[i]; isFixed(h) {
+			r.Count = counter.AddTo(b.results[i].Count, addend)
+		} else {
+			r.Verdict = states[h.Key].look(h, now, addend)
+		}
+		return r
+	})
 	_, err = c.storeStates(ctx, states, now) // those that are cut
 	return over, err
-}
-
-// addToCount returns count plus addend, at least zero and at most the maximum count.
-func addToCount(count uint64, addend int64) uint64 {
-	if addend >= 0 {
-		return min(count+uint64(addend), math.MaxInt64)
-	}
-	if back := -uint64(addend); back < count {
-		return count - back
-	}
-	return 0
 }
 
 // giveBackIfOver gives back the hits that were counted within their limits, if others of the batch were

@@ -45,9 +45,11 @@ func (m *Counters) countAllOrNone(hits []counter.Hit, results []counter.Result) 
 	m.lockShards(&involved)
 	defer m.unlockShards(&involved)
 	clear(results)
-	over := m.findOver(hits, digests, results, now)
+	over := counter.FindOver(hits, results, func(i int, addend int64) counter.Result {
+		return m.findShard(digests[i]).look(digests[i], hits[i], now, addend)
+	})
 	for i := range hits {
-		h, own := hits[i], over[digests[i]]
+		h, own := hits[i], over[hits[i].Key]
 		if own && results[i] != (counter.Result{}) {
 			continue // the verdict is there
 		}
@@ -58,31 +60,14 @@ func (m *Counters) countAllOrNone(hits []counter.Hit, results []counter.Result) 
 	}
 }
 
-// findOver returns the keys whose hits together are refused, or go over a limit, and writes the verdicts
-// about refused ones. The shards of all hits must be locked.
-func (m *Counters) findOver(hits []counter.Hit, digests []digest, results []counter.Result, now time.Time) map[digest]bool {
-	var over map[digest]bool
-	sums := make(map[digest]int64, len(hits))
-	for i := range hits {
-		h, d := hits[i], digests[i]
-		h.Addend += sums[d]
-		isOver := false
-		if s := m.findShard(d); h.Algorithm == ratelimit.FixedWindow {
-			count := s.readCount(d, now.UnixNano())
-			h.Addend = max(h.Addend, -int64(count)) //nolint:gosec // it fits
-			isOver = addToCount(count, h.Addend) > h.Limit
-		} else if _, v := s.decide(d, &h, now); !v.Admitted {
-			results[i].Verdict, isOver = v, true
-		}
-		sums[d] = h.Addend
-		if isOver && over == nil {
-			over = map[digest]bool{}
-		}
-		if isOver {
-			over[d] = true
-		}
+// look returns the result of a hit with an addend, and counts nothing.
+func (s *shard) look(d digest, h counter.Hit, now time.Time, addend int64) (r counter.Result) {
+	if h.Addend = addend; h.Algorithm == ratelimit.FixedWindow {
+		r.Count = counter.AddTo(s.readCount(d, now.UnixNano()), addend)
+	} else {
+		_, r.Verdict = s.decide(d, &h, now)
 	}
-	return over
+	return r
 }
 
 // admitState is the state of a sliding window or a token bucket.

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -83,7 +82,7 @@ func (s *shard) addHit(d digest, h *counter.Hit, now int64) uint64 {
 		}
 		c = s.createCell(d, h, now, expiryTime(now, h))
 	}
-	n := addToCount(c.countOf(), h.Addend)
+	n := counter.AddTo(c.countOf(), h.Addend)
 	if h.Addend == 0 {
 		return n
 	}
@@ -258,17 +257,4 @@ func (s *shard) popCell(heap *[]int32) int32 {
 		h[at], h[child] = h[child], h[at]
 		at = child
 	}
-}
-
-// addToCount returns count plus addend, at least zero and at most the greatest signed 64-bit
-// number, the maximum in Valkey too.
-func addToCount(count uint64, addend int64) uint64 {
-	if addend >= 0 {
-		return min(count+uint64(addend), math.MaxInt64)
-	}
-	decrement := uint64(-(addend + 1)) + 1 // -math.MinInt64 overflows
-	if decrement >= count {
-		return 0
-	}
-	return count - decrement
 }

@@ -115,18 +115,12 @@ func (g groups) countAllOrNone(ctx context.Context) error {
 // wouldBeOver reports whether the hits, counted in order, would be refused or take a counter over its limit.
 // The results are those of a look at the counters.
 func (b batch) wouldBeOver() bool {
-	sums := map[string]int64{}
-	for i := range b.hits {
-		h, r := &b.hits[i], &b.results[i]
-		sum := sums[h.Key] + h.Addend
-		if h.Algorithm == ratelimit.FixedWindow {
-			if sum = max(sum, -toInt64(r.Count)); sum > toInt64(h.Limit)-toInt64(r.Count) {
-				return true
-			}
-		} else if sum > toInt64(r.Verdict.Remaining) {
-			return true
+	over := counter.FindOver(b.hits, make([]counter.Result, len(b.hits)), func(i int, addend int64) counter.Result {
+		before := &b.results[i]
+		return counter.Result{
+			Count:   counter.AddTo(before.Count, addend),
+			Verdict: ratelimit.Verdict{Admitted: addend <= toInt64(before.Verdict.Remaining)},
 		}
-		sums[h.Key] = sum
-	}
-	return false
+	})
+	return len(over) > 0
 }

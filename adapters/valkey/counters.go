@@ -11,7 +11,6 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
@@ -65,9 +64,6 @@ func (c *Client) countMerged(ctx context.Context, b batch) error {
 		return b.results[0].Count, err
 	})
 	b.results[0] = counter.Result{Count: count}
-	if err != nil && !fault.Is(err, fault.Unavailable) {
-		err = storeUnavailable(err) // the caller gave up, or the time is over
-	}
 	return err
 }
 

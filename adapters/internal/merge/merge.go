@@ -5,11 +5,12 @@ package merge
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 const (
@@ -72,7 +73,7 @@ func New[H any](timeout time.Duration, send Send[H]) *Adder[H] {
 
 // Add adds a number that is positive, and returns the count after it. alone does it if it is not done together
 // with others. now is the current time. If ctx ends while the addition waits for others, it is made anyway, and
-// the error is that of ctx.
+// the error has the kind fault.Unavailable.
 func (a *Adder[H]) Add(ctx context.Context, s Sum[H], now time.Time, alone func() (uint64, error)) (uint64, error) {
 	t := a.begin(&s, now)
 	if t.round == nil {
@@ -85,7 +86,7 @@ func (a *Adder[H]) Add(ctx context.Context, s Sum[H], now time.Time, alone func(
 		r := t.round
 		return r.count - min(uint64(r.sum.N-t.position), r.count), r.err //nolint:gosec // not negative
 	case <-ctx.Done():
-		return 0, fmt.Errorf("wait for another call for the counter: %w", ctx.Err())
+		return 0, fault.Wrap(fault.Unavailable, "the counter store does not answer", ctx.Err())
 	}
 }
 
