@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 )
 
-// simulated is the folder of two directories of rules, recorded requests, and the output about them.
+// simulated is the folder of two directories of rules, recorded requests, and the output about
+// them.
 const simulated = "testdata/simulate"
 
 // simulateCommand runs the command for the directories in the folder.
@@ -28,8 +29,8 @@ func simulateCommand(t *testing.T, environ []string, stdin string, args ...strin
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// TestSimulateOutput compares both forms of the output with files, for a recording in a file and from
-// standard input.
+// TestSimulateOutput compares both forms of the output with files, for a recording in a file and
+// from standard input.
 func TestSimulateOutput(t *testing.T) {
 	traffic := filepath.Join(simulated, "traffic.jsonl")
 	content, err := os.ReadFile(traffic)
@@ -121,8 +122,8 @@ func TestSimulateStopsWhenOver(t *testing.T) {
 	}
 }
 
-// generatedTraffic is a recording of many customers, about 2 ms after each other. Every third request
-// has a second descriptor.
+// generatedTraffic is a recording of many customers, about 2 ms after each other. Every third
+// request has a second descriptor.
 type generatedTraffic struct {
 	calls, rest int // lines so far, and still to come
 	line        []byte
@@ -148,8 +149,8 @@ func (g *generatedTraffic) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// BenchmarkSimulate measures the simulation of one request, with its line. A million lines must take
-// less than ten seconds.
+// BenchmarkSimulate measures the simulation of one request, with its line. A million lines must
+// take less than ten seconds.
 func BenchmarkSimulate(b *testing.B) {
 	var stdout, stderr bytes.Buffer
 	b.ReportAllocs()

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkDocNames finds functions whose comments begin with another name: after a rename, for example.
-// A comment that begins in lower case begins with a name, because it is no sentence otherwise; one
-// that begins in upper case does so if its first word is declared in the package.
+// checkDocNames finds functions whose comments begin with another name: after a rename, for
+// example. A comment that begins in lower case begins with a name, because it is no sentence
+// otherwise; one that begins in upper case does so if its first word is declared in the package.
 func checkDocNames(all []source) []violation {
 	declared := map[string]map[string]bool{} // names by folder
 	for _, s := range all {

@@ -70,10 +70,10 @@ func (c *Cache[K, R]) newGroups(source func(context.Context, K) (map[K]Answer[R]
 	return g
 }
 
-// get returns the answer of a key. s is what the request knows of the revision; nil if answers are not
+// load returns the answer of a key. s is what the request knows of the revision; nil if answers are not
 // kept. It waits for the answers that are being made if they have everything that the request must
 // see, else for the next ones. It returns fault.Unavailable if too many requests wait.
-func (g *groups[K, R]) get(ctx context.Context, group, key K, s *state) (Answer[R], error) {
+func (g *groups[K, R]) load(ctx context.Context, group, key K, s *state) (Answer[R], error) {
 	m, kept, err := g.join(group, key, s)
 	if err != nil || kept != nil {
 		return Answer[R]{Body: kept.bodyOf()}, err

@@ -137,7 +137,7 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 	group, grouped := c.keys.Group(key)
 	if c.entries == nil {
 		if grouped {
-			return c.groups.get(ctx, c.keys.Clone(group), c.keys.Clone(key), nil)
+			return c.groups.load(ctx, c.keys.Clone(group), c.keys.Clone(key), nil)
 		}
 		return c.source(ctx, c.keys.Clone(key))
 	}
@@ -153,7 +153,7 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 	c.metrics.misses.Inc()
 	var a Answer[R]
 	if grouped {
-		a, err = c.groups.get(ctx, c.keys.Clone(group), c.keys.Clone(key), s)
+		a, err = c.groups.load(ctx, c.keys.Clone(group), c.keys.Clone(key), s)
 	} else {
 		a, err = c.makeAnswer(ctx, key, s)
 	}

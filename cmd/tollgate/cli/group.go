@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CompleteCommands adds to the root command what all commands share: help, completion, and errors that
-// show how to use a command. It is called after all commands are added.
+// CompleteCommands adds to the root command what all commands share: help, completion, and errors
+// that show how to use a command. It is called after all commands are added.
 func CompleteCommands(root *cobra.Command) {
 	addCompletion(root)
 	for _, c := range root.Commands() {

@@ -1,5 +1,5 @@
-// Package cli is what all commands share: streams, exit codes, tables and JSON, prompts, progress, flags,
-// completion and the explanation of wrong use. It knows no command.
+// Package cli is what all commands share: streams, exit codes, tables and JSON, prompts, progress,
+// flags, completion and the explanation of wrong use. It knows no command.
 package cli
 
 import (

@@ -12,8 +12,8 @@ import (
 // barRefreshInterval is the minimum time between two updates of the bar.
 const barRefreshInterval = 100 * time.Millisecond
 
-// newBar returns a line that shows a number of done and of all things, which is -1 if it is unknown. It is nil if
-// the writer is not a terminal.
+// newBar returns a line that shows a number of done and of all things, which is -1 if it is
+// unknown. It is nil if the writer is not a terminal.
 func newBar(w io.Writer, total int64, unit progressbar.Option) *progressbar.ProgressBar {
 	if !IsTerminal(w) {
 		return nil

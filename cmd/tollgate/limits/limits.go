@@ -1,5 +1,5 @@
-// Package limits has the commands about rate limits: the rate limit service alone, and the check, explanation
-// and simulation of rules.
+// Package limits has the commands about rate limits: the rate limit service alone, and the check,
+// explanation and simulation of rules.
 package limits
 
 import (

@@ -119,8 +119,8 @@ func replayTraffic(ctx context.Context, r *traffic.Reader, s *wiring.Simulation)
 	return ctx.Err()
 }
 
-// printComparison prints a report as JSON or as tables. The tables leave out rules without calls; the
-// last one has the new rules without any.
+// printComparison prints a report as JSON or as tables. The tables leave out rules without calls;
+// the last one has the new rules without any.
 func printComparison(o *cli.Output, w io.Writer, r simulate.Report) error {
 	json := traffic.NewComparison(r)
 	if o.Format == "json" {

@@ -1,5 +1,5 @@
-// Package operator has the commands of operators. They work on the database of the service, which may run
-// meanwhile.
+// Package operator has the commands of operators. They work on the database of the service, which
+// may run meanwhile.
 package operator
 
 import (

@@ -1,5 +1,5 @@
-// Package person has the commands with which people and CI jobs publish at a service. They call its API and
-// need no access to its database.
+// Package person has the commands with which people and CI jobs publish at a service. They call its
+// API and need no access to its database.
 package person
 
 import (

@@ -21,8 +21,8 @@ type verdict struct {
 	Issues []tollgateclient.Issue `json:"issues"`
 }
 
-// NewValidate returns the command 'tollgate registry validate', which is a command of publishers with a
-// name among those of operators.
+// NewValidate returns the command 'tollgate registry validate', which is a command of publishers
+// with a name among those of operators.
 func NewValidate(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate FILE...",

@@ -12,8 +12,8 @@ const (
 	// maxHeapGrowthPercent is how much the heap may grow between two garbage collections, in
 	// percent of the memory in use.
 	maxHeapGrowthPercent = 400
-	// maxHeapGrowthBytes limits the growth in bytes, while it is more than half of the memory in use
-	// and more than maxHeapGrowthPercent of the memory with pointers.
+	// maxHeapGrowthBytes limits the growth in bytes, while it is more than half of the memory in
+	// use and more than maxHeapGrowthPercent of the memory with pointers.
 	maxHeapGrowthBytes = 64 << 20
 	// maxScanGrowthBytes limits the growth because of memory with pointers.
 	maxScanGrowthBytes = 256 << 20
@@ -23,8 +23,8 @@ const (
 // GOGC is set. The service keeps little memory between requests, and with Go's default it would
 // collect garbage dozens of times a second under load. A process that keeps a lot of memory, for
 // example a million counters, would need several times as much; its heap may grow by less. But the
-// more of that memory has pointers, for example that of 100,000 rules, the longer a collection takes
-// and the more rarely it should happen.
+// more of that memory has pointers, for example that of 100,000 rules, the longer a collection
+// takes and the more rarely it should happen.
 func relaxGarbageCollection(environ []string) {
 	if slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		return

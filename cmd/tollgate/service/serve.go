@@ -1,4 +1,5 @@
-// Package service has the commands that run the service, check whether it is ready, and print its settings.
+// Package service has the commands that run the service, check whether it is ready, and print its
+// settings.
 package service
 
 import (

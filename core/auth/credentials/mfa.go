@@ -18,14 +18,16 @@ type Enrolment struct {
 }
 
 // Enrol gives the caller an authenticator, which the same session must activate within
-// auth.EnrolmentTTL. It replaces one that was not activated. The present password is optional: it is
-// needed if the person has given neither a password nor a code within Config.ReauthenticationMaxAge.
+// auth.EnrolmentTTL. It replaces one that was not activated. The present password is optional: it
+// is needed if the person has given neither a password nor a code within
+// Config.ReauthenticationMaxAge.
 //
 // The error is fault.Forbidden with code insufficient_trust below FULL_TRUST: an authenticator
-// raises sessions, so a session that could not raise itself must not enrol one. It is the same, with the
-// detail maxAge, if the last password or code is too old and the present password is empty, and
-// fault.Unauthenticated with code invalid_credentials if that is wrong. It is fault.Conflict if an
-// authenticator is active: a stolen session must not replace it without a code of it.
+// raises sessions, so a session that could not raise itself must not enrol one. It is the same,
+// with the detail maxAge, if the last password or code is too old and the present password is
+// empty, and fault.Unauthenticated with code invalid_credentials if that is wrong. It is
+// fault.Conflict if an authenticator is active: a stolen session must not replace it without a code
+// of it.
 func (s *Service) Enrol(ctx context.Context, caller auth.Session, present auth.Password) (Enrolment, error) {
 	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
 		return Enrolment{}, err
@@ -44,8 +46,8 @@ func (s *Service) Enrol(ctx context.Context, caller auth.Session, present auth.P
 	return e, err
 }
 
-// storeEnrolment stores a new authenticator. verified is the hash of the password that the caller has just given,
-// or empty.
+// storeEnrolment stores a new authenticator. verified is the hash of the password that the caller
+// has just given, or empty.
 func (s *Service) storeEnrolment(ctx context.Context, caller auth.Session, verified auth.PasswordHash) (Enrolment, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	var person auth.Email
@@ -68,7 +70,8 @@ func (s *Service) storeEnrolment(ctx context.Context, caller auth.Session, verif
 	return Enrolment{Secret: secret, URI: secret.URI(s.config.Issuer, person)}, nil
 }
 
-// verifyPresent returns the stored hash of the present password, or the error of presentPasswordError.
+// verifyPresent returns the stored hash of the present password, or the error of
+// presentPasswordError.
 func (s *Service) verifyPresent(ctx context.Context, caller auth.Session, present auth.Password) (auth.PasswordHash, error) {
 	account, err := s.ports.Accounts.Get(ctx, caller.UserID)
 	if err != nil {
@@ -111,8 +114,8 @@ func (s *Service) Activate(ctx context.Context, caller auth.Session, code auth.O
 	return recovery, nil
 }
 
-// Disable removes the caller's authenticator and recovery codes, and ends the caller's other sessions. It
-// requires a code of either.
+// Disable removes the caller's authenticator and recovery codes, and ends the caller's other
+// sessions. It requires a code of either.
 //
 // The error is fault.Forbidden with code insufficient_trust below FULL_TRUST, fault.Unauthenticated
 // with code invalid_mfa for a wrong code, and fault.Conflict if no authenticator is active.
@@ -150,7 +153,8 @@ type factorChange struct {
 	do     func(ctx context.Context, session auth.Session, now time.Time) error // in the same transaction
 }
 
-// changeFactor applies a change of the second factor, ends the caller's other sessions and sends a notice.
+// changeFactor applies a change of the second factor, ends the caller's other sessions and sends a
+// notice.
 func (s *Service) changeFactor(ctx context.Context, caller auth.Session, c factorChange) error {
 	var ended []auth.SessionID
 	err := s.withLockout(ctx, caller, func() error {

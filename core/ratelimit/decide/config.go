@@ -58,8 +58,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// validate returns an error for the first setting or port that is wrong.
-func (c Config) validate(p Ports) error {
+// validateWith returns an error for the first setting or port that is wrong.
+func (c Config) validateWith(p Ports) error {
 	switch {
 	case p.Rules == nil, p.Counters == nil, p.Clock == nil:
 		return errors.New("rules, counters and clock must be given")

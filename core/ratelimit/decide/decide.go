@@ -51,7 +51,7 @@ type Decider struct {
 
 // New returns a Decider, or an error that says what is wrong with the configuration.
 func New(c Config, p Ports) (*Decider, error) {
-	if err := c.validate(p); err != nil {
+	if err := c.validateWith(p); err != nil {
 		return nil, err
 	}
 	return &Decider{

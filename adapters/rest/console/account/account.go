@@ -1,5 +1,5 @@
-// Package account has the pages on which people look after their own sessions, devices, password, second
-// factor and audit log.
+// Package account has the pages on which people look after their own sessions, devices, password,
+// second factor and audit log.
 package account
 
 import (
@@ -84,7 +84,8 @@ func (p *Pages) showLog(v *site.Visit) error {
 	return auditlog.Show(v, auditlog.Log{Search: search, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
 }
 
-// maxListed is the number of sessions and of devices on the page, the newest first. The API lists all.
+// maxListed is the number of sessions and of devices on the page, the newest first. The API lists
+// all.
 const maxListed = 100
 
 // accountView is the page with the sessions and devices.
@@ -134,7 +135,8 @@ var levels = map[auth.TrustLevel]struct{ name, means string }{
 
 func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 
-// showAgain shows the page, also with the name of a device as it was typed and what is wrong with it.
+// showAgain shows the page, also with the name of a device as it was typed and what is wrong with
+// it.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	level := levels[v.Session.TrustLevel]
 	view := accountView{Person: v.Account, Level: level.name, LevelMeans: level.means, Authenticator: v.Account.MFA.Active}
@@ -152,7 +154,8 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")], Problems: problems}, view)
 }
 
-// addDevices adds the devices, one of them with a name as it was typed, and returns the names of all.
+// addDevices adds the devices, one of them with a name as it was typed, and returns the names of
+// all.
 func (p *Pages) addDevices(v *site.Visit, view *accountView, renamed auth.DeviceID) (map[auth.DeviceID]string, error) {
 	devices, all, err := p.ports.Devices.ListDevices(v.UserContext(), v.Session, auth.PageRequest{Limit: maxListed})
 	if err != nil {
@@ -245,8 +248,8 @@ func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]signin.Evaluation
 	return all, nil
 }
 
-// explainLevel returns why a session has its trust level, as far as that is known, in words for a reader
-// with a session of a level.
+// explainLevel returns why a session has its trust level, as far as that is known, in words for a
+// reader with a session of a level.
 func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation, reader auth.TrustLevel) []string {
 	e, known := all[s.ID]
 	switch {
@@ -304,8 +307,8 @@ func (p *Pages) rename(v *site.Visit) error {
 	return v.Redirect(Path + "?done=renamed")
 }
 
-// setTrust marks a device as trusted or not. That may lower the session of this browser, whose cookie
-// then changes.
+// setTrust marks a device as trusted or not. That may lower the session of this browser, whose
+// cookie then changes.
 func (p *Pages) setTrust(v *site.Visit) error {
 	id, err := pathID[auth.DeviceID](v)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package auditlog has the page of the audit log: a person's own, and for operators that of everybody.
+// Package auditlog has the page of the audit log: a person's own, and for operators that of
+// everybody.
 package auditlog
 
 import (
@@ -26,7 +27,8 @@ type Log struct {
 	Search func(ctx context.Context, q audit.Query) (audit.Page, error)
 	Path   string    // of the page
 	Back   site.Link // the page above it
-	// Email is the e-mail address that selects a person; Everybody says that there is such a filter.
+	// Email is the e-mail address that selects a person; Everybody says that there is such a
+	// filter.
 	Email     string
 	Everybody bool
 }

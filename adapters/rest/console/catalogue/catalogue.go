@@ -1,5 +1,5 @@
-// Package catalogue has the pages on which people find servers and learn how to install them. They need
-// no sign-in.
+// Package catalogue has the pages on which people find servers and learn how to install them. They
+// need no sign-in.
 package catalogue
 
 import (
@@ -185,8 +185,8 @@ type input struct {
 	Secret      bool   `json:"isSecret"`
 }
 
-// parseDocument returns what it can read of a document. The rest of the page also shows the document
-// itself.
+// parseDocument returns what it can read of a document. The rest of the page also shows the
+// document itself.
 func parseDocument(text []byte) document {
 	var d document
 	_ = json.Unmarshal(text, &d) // what does not fit is left out
@@ -216,8 +216,8 @@ func (d document) kinds() (kinds []string) {
 	return kinds
 }
 
-// shorten removes what is too much for a page, and returns how many packages, remotes and inputs it has
-// removed.
+// shorten removes what is too much for a page, and returns how many packages, remotes and inputs it
+// has removed.
 func (d *document) shorten() (removed int) {
 	d.Packages, removed = first(d.Packages, maxOffers, removed)
 	d.Remotes, removed = first(d.Remotes, maxOffers, removed)

@@ -35,8 +35,8 @@ func (p *Pages) mountStepUp(r fiber.Router) {
 	p.site.PostTo(r, resendPath, 1, p.site.Open(p.signedIn(p.resend)))
 }
 
-// signedIn sends people who are not signed in to the page for that. They come back to the page that the
-// step-up was for: a sign-in may make the step-up needless.
+// signedIn sends people who are not signed in to the page for that. They come back to the page that
+// the step-up was for: a sign-in may make the step-up needless.
 func (p *Pages) signedIn(h site.Handler) site.Handler {
 	return func(v *site.Visit) error {
 		if !v.SignedIn() {

@@ -22,7 +22,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestEscapeDirections: a text cannot look like another one by characters that change its direction.
+// TestEscapeDirections: a text cannot look like another one by characters that change its
+// direction.
 func TestEscapeDirections(t *testing.T) {
 	got := IndentJSON([]byte("[\"a\u202eb\u2066c\", \"خادم\"]"))
 	if want := "[\n  \"a\\u202eb\\u2066c\",\n  \"خادم\"\n]"; got.Text != want {

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// TestReasonsBelowFullTrust checks that a session that a stolen password is enough for reads nothing of
-// what is usual for the person.
+// TestReasonsBelowFullTrust checks that a session that a stolen password is enough for reads
+// nothing of what is usual for the person.
 func TestReasonsBelowFullTrust(t *testing.T) {
 	reasons := []signin.Reason{
 		{Factor: "deviceFamiliarity", Points: 30, Text: "no step-up or MFA was passed on the device"},

@@ -110,7 +110,8 @@ func TestParseMultipart(t *testing.T) {
 	}
 }
 
-// TestStaticFiles checks that the script is small, and that neither it nor the style names another site.
+// TestStaticFiles checks that the script is small, and that neither it nor the style names another
+// site.
 func TestStaticFiles(t *testing.T) {
 	t.Parallel()
 	const maxScript = 5 << 10
