@@ -70,13 +70,13 @@ func (s *Service) Add(ctx context.Context, who authority.Caller, d Draft) (regis
 	var added registry.Quarantined
 	act, err := s.begin(ctx, who, actAdd, d.Target)
 	if err == nil {
-		added, err = s.add(ctx, act, d)
+		added, err = s.putInQuarantine(ctx, act, d)
 	}
 	return added, refusal.Record(ctx, s.ports.Acts, act, err)
 }
 
-// add puts the target of a draft in quarantine, and records the act.
-func (s *Service) add(ctx context.Context, act authority.Act, d Draft) (registry.Quarantined, error) {
+// putInQuarantine puts the target of a draft in quarantine, and records the act.
+func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draft) (registry.Quarantined, error) {
 	by, err := act.Caller.Person()
 	if err != nil {
 		return registry.Quarantined{}, err
@@ -116,14 +116,14 @@ func (s *Service) add(ctx context.Context, act authority.Act, d Draft) (registry
 func (s *Service) Release(ctx context.Context, who authority.Caller, t Target) error {
 	act, err := s.begin(ctx, who, actRelease, t)
 	if err == nil {
-		err = s.release(ctx, act, t)
+		err = s.releaseTarget(ctx, act, t)
 	}
 	return refusal.Record(ctx, s.ports.Acts, act, err)
 }
 
-// release releases the target, and records the act. It returns fault.Forbidden if a person is
+// releaseTarget releases the target, and records the act. It returns fault.Forbidden if a person is
 // responsible for a document of the target (contract C-24).
-func (s *Service) release(ctx context.Context, act authority.Act, t Target) error {
+func (s *Service) releaseTarget(ctx context.Context, act authority.Act, t Target) error {
 	name, version, err := t.parse()
 	if err != nil {
 		return err

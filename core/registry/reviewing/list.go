@@ -106,9 +106,9 @@ func (s *Service) startPosition(q Query) (position, error) {
 	return p, err
 }
 
-// list returns a page of the reviews that a query selects. narrow restricts it to those that the
+// listNarrowed returns a page of the reviews that a query selects. narrow restricts it to those that the
 // caller may see.
-func (s *Service) list(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
+func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
 	limit, err := browsing.ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err

@@ -65,13 +65,13 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 		return Page{}, err
 	}
 	if who.IsOperator() {
-		return s.list(ctx, q, func(*registrystore.ReviewQuery) {})
+		return s.listNarrowed(ctx, q, func(*registrystore.ReviewQuery) {})
 	}
 	patterns, err := s.patternsOf(ctx, holder)
 	if err != nil {
 		return Page{}, err
 	}
-	return s.list(ctx, q, func(selection *registrystore.ReviewQuery) {
+	return s.listNarrowed(ctx, q, func(selection *registrystore.ReviewQuery) {
 		selection.Patterns, selection.Submitter = patterns, string(holder)
 	})
 }
