@@ -16,11 +16,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 )
 
 func newReplayer() *replay.Replayer {
-	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice}, signals.None{}, signals.None{})
+	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice}, signalstest.None{}, signalstest.None{})
 }
 
 // lineWith returns a valid line with some fields added or replaced.

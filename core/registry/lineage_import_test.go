@@ -179,7 +179,7 @@ func requireOneLatest(t *rapid.T, l *Lineage) {
 	}
 	times := make(map[time.Time]bool)
 	for _, r := range l.current {
-		if Outranks(r, latest[0]) {
+		if outranks(r, latest[0]) {
 			t.Fatalf("%+v outranks the latest %+v", r, latest[0])
 		}
 		if times[r.PublishedAt] || r.PublishedAt.IsZero() || r.UpdatedAt.Before(r.PublishedAt) || r.StatusChangedAt.Before(r.PublishedAt) {

@@ -230,7 +230,7 @@ func requireSound(t *rapid.T, before []Release, l *Lineage) {
 		t.Fatalf("%d versions are latest in %+v", len(latest), l.current)
 	}
 	for i, r := range l.current {
-		if Outranks(r, latest[0]) {
+		if outranks(r, latest[0]) {
 			t.Fatalf("%+v outranks the latest %+v", r, latest[0])
 		}
 		if i > 0 && !r.PublishedAt.After(l.current[i-1].PublishedAt) {

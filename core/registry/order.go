@@ -2,13 +2,6 @@ package registry
 
 import "golang.org/x/mod/semver"
 
-// Outranks reports whether a, rather than b, is the latest of the two versions of one server
-// (contract R-22). A version that is not deleted ranks above a deleted one, and a semantic version
-// above another one. Two semantic versions compare by precedence; if that is equal, and for two
-// others, the later publication ranks higher. It is a strict total order, because no two versions
-// of a server are published at the same time.
-func Outranks(a, b Release) bool { return rankOf(a).ranksAbove(rankOf(b)) }
-
 // HighestRanked returns the release that outranks the others, and false if there is none.
 func HighestRanked(releases []Release) (Release, bool) {
 	if len(releases) == 0 {
@@ -41,6 +34,11 @@ func rankOf(r Release) ranked {
 	return ranked{r, v, ok}
 }
 
+// ranksAbove reports whether a, rather than b, is the latest of the two versions of one server
+// (contract R-22). A version that is not deleted ranks above a deleted one, and a semantic version
+// above another one. Two semantic versions compare by precedence; if that is equal, and for two
+// others, the later publication ranks higher. It is a strict total order, because no two versions
+// of a server are published at the same time.
 func (a ranked) ranksAbove(b ranked) bool {
 	if x, y := a.release.Status == StatusDeleted, b.release.Status == StatusDeleted; x != y {
 		return y

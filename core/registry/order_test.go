@@ -40,7 +40,7 @@ func TestPrecedence(t *testing.T) {
 			for _, age := range []time.Duration{-time.Hour, time.Hour} {
 				a := Release{Version: Version{high}, PublishedAt: epoch}
 				b := Release{Version: Version{low}, PublishedAt: epoch.Add(age)}
-				if !Outranks(a, b) || Outranks(b, a) {
+				if !outranks(a, b) || outranks(b, a) {
 					t.Errorf("%s does not outrank %s, published %s later", high, low, age)
 				}
 			}
@@ -58,7 +58,7 @@ func TestOutranksByPublicationAndStatus(t *testing.T) {
 		"two deleted, semantic": {{Version: Version{"2.0.0"}, Status: StatusDeleted, PublishedAt: epoch}, {Version: Version{"draft"}, Status: StatusDeleted, PublishedAt: epoch.Add(1)}},
 	}
 	for name, c := range cases {
-		if !Outranks(c[0], c[1]) || Outranks(c[1], c[0]) {
+		if !outranks(c[0], c[1]) || outranks(c[1], c[0]) {
 			t.Errorf("%s: the order is not as it should be", name)
 		}
 	}
@@ -77,10 +77,10 @@ func TestOrderIsTotal(t *testing.T) {
 			}
 		}
 		a, b, c := r[rapid.IntRange(0, 2).Draw(t, "a")], r[rapid.IntRange(0, 2).Draw(t, "b")], r[rapid.IntRange(0, 2).Draw(t, "c")]
-		if a.PublishedAt.Equal(b.PublishedAt) == (Outranks(a, b) != Outranks(b, a)) {
+		if a.PublishedAt.Equal(b.PublishedAt) == (outranks(a, b) != outranks(b, a)) {
 			t.Fatalf("%+v and %+v: exactly one must outrank the other, unless they are one", a, b)
 		}
-		if Outranks(a, b) && Outranks(b, c) && !Outranks(a, c) {
+		if outranks(a, b) && outranks(b, c) && !outranks(a, c) {
 			t.Fatalf("%+v, %+v, %+v: ranks are not transitive", a, b, c)
 		}
 	})
@@ -98,3 +98,5 @@ func drawVersions() *rapid.Generator[string] {
 func drawStatuses() *rapid.Generator[Status] {
 	return rapid.SampledFrom([]Status{StatusActive, StatusDeprecated, StatusDeleted})
 }
+
+func outranks(a, b Release) bool { return rankOf(a).ranksAbove(rankOf(b)) }

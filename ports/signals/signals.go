@@ -23,12 +23,3 @@ type Reputation interface {
 	// they cannot be read.
 	Rate(ctx context.Context, address netip.Addr) risk.Reputation
 }
-
-// None implements both ports without any data.
-type None struct{}
-
-// Locate returns a location that is not configured.
-func (None) Locate(context.Context, netip.Addr) risk.Location { return risk.Location{} }
-
-// Rate returns a reputation that is not configured.
-func (None) Rate(context.Context, netip.Addr) risk.Reputation { return risk.Reputation{} }

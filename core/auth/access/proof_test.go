@@ -26,7 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
-	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
@@ -209,7 +209,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 		RefreshTokens: fakedb.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
 		Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
-		Geography: signals.None{}, Reputation: signals.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
+		Geography: signalstest.None{}, Reputation: signalstest.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
 	fx.stepUps, err = stepup.New(authtest.StepUp(), stepup.Ports{

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
-	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 )
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -48,7 +48,7 @@ func (f *fixture) assess(address string, d trust.Device) (assessment.Verdict, er
 			Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(authtest.Weights(), s) },
 			Bounds: authtest.Bounds(), Binding: trust.BindingPreferred,
 		},
-		assessment.Ports{History: f, Geography: f, Reputation: signals.None{}})
+		assessment.Ports{History: f, Geography: f, Reputation: signalstest.None{}})
 	return a.Assess(context.Background(), assessment.SignIn{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 )
 
 var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -27,7 +27,7 @@ func newReplayer(stepUp replay.Assumption, changes ...func(*signin.Config)) *rep
 	for _, change := range changes {
 		change(&c)
 	}
-	return replay.New(replay.Config{Assess: c.Assess(), StepUp: stepUp}, signals.None{}, signals.None{})
+	return replay.New(replay.Config{Assess: c.Assess(), StepUp: stepUp}, signalstest.None{}, signalstest.None{})
 }
 
 func knownDevice(t testing.TB, userAgent string) auth.DeviceInfo {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/signals"
+	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 )
 
 // scorers replays the same events with each scorer.
@@ -27,7 +27,7 @@ func newScorers(t testing.TB) scorers {
 	t.Helper()
 	s := scorers{}
 	for _, scorer := range []replay.Scorer{replay.Points, replay.History, replay.Both} {
-		s[scorer] = replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signals.None{}, signals.None{})
+		s[scorer] = replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signalstest.None{}, signalstest.None{})
 	}
 	for d := range 40 {
 		for p := range 20 {
@@ -163,7 +163,7 @@ func TestSuggest(t *testing.T) {
 		Bounds: trust.Bounds{Full: 79, Limited: 94, Unverified: 98}, Legitimate: replay.Outcome{"legit", 100, 20, 5, 1},
 		Attacks: []replay.Outcome{{"robber", 1, 1, 1, 1}, {"thief", 10, 2, 1, 1}},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || got.Legitimate.ChallengedShare() != .2 {
+	if fmt.Sprint(got) != fmt.Sprint(want) || challengedShare(got.Legitimate) != .2 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, target := range []float64{0, 1, -1} {
@@ -200,8 +200,13 @@ func TestSuggestedShare(t *testing.T) {
 		if err != nil || got.Bounds.Validate() != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if b := got.Bounds.Full; above(b) > target || b > 0 && above(b-1) <= target || above(b) != got.Legitimate.ChallengedShare() {
+		if b := got.Bounds.Full; above(b) > target || b > 0 && above(b-1) <= target || above(b) != challengedShare(got.Legitimate) {
 			t.Fatalf("bound %d challenges %v", b, above(b))
 		}
 	})
+}
+
+// challengedShare returns the share of the sign-ins that are challenged.
+func challengedShare(o replay.Outcome) float64 {
+	return float64(o.Challenged) / float64(max(o.SignIns, 1))
 }

@@ -51,9 +51,6 @@ type Outcome struct {
 	HighRisk   int // those above the bound of UNVERIFIED
 }
 
-// ChallengedShare returns the share of the sign-ins that are challenged.
-func (o Outcome) ChallengedShare() float64 { return float64(o.Challenged) / float64(max(o.SignIns, 1)) }
-
 // The shares of the challenged sign-ins that may be above the other bounds.
 const (
 	unverifiedShare = .25

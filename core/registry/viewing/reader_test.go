@@ -82,7 +82,8 @@ func shownIn(v view.View, all []registry.Release) []registry.Release {
 	var shown []registry.Release
 	for _, of := range byName {
 		for i := range of {
-			of[i].Latest = !slices.ContainsFunc(of, func(o registry.Release) bool { return o.Version != of[i].Version && registry.Outranks(o, of[i]) })
+			highest, _ := registry.HighestRanked(of)
+			of[i].Latest = highest.Version == of[i].Version
 		}
 		shown = append(shown, of...)
 	}
