@@ -24,17 +24,12 @@ import (
 type Config struct {
 	Host string `env:"DEBUG_HOST" envDefault:"0.0.0.0" desc:"address that the debug listener listens on"`
 	Port int    `env:"DEBUG_PORT" envDefault:"6070" desc:"port that the debug listener listens on; 0 = any free port"`
-
-	MaxConnections int `env:"DEBUG_MAX_CONNECTIONS" envDefault:"1000" desc:"maximum number of open connections of the debug listener; further connections get 503 and are closed"`
 }
 
 // Validate returns an error that names the first setting that is out of range.
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("DEBUG_PORT: %d is not a port number from 0 to 65535", c.Port)
-	}
-	if c.MaxConnections < 1 {
-		return fmt.Errorf("DEBUG_MAX_CONNECTIONS: %d is less than 1", c.MaxConnections)
 	}
 	return nil
 }
@@ -66,7 +61,7 @@ type Server struct {
 
 // Open opens the listener. It serves no requests before Serve. The cleanup closes it.
 func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
-	o := httpconn.ListenerOptions{Name: "debug", Max: c.MaxConnections, Metrics: d.Registerer, Log: d.Log}
+	o := httpconn.ListenerOptions{Name: "debug", Max: maxConnections, Metrics: d.Registerer, Log: d.Log}
 	s, cleanup, err := newServer(ctx, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), newHandler(d), o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("DEBUG_HOST and DEBUG_PORT: %w", err)

@@ -207,14 +207,13 @@ func TestStatistics(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for want, c := range map[string]debugapi.Config{
-		"DEBUG_PORT":            {Port: 65536, MaxConnections: 1},
-		"DEBUG_MAX_CONNECTIONS": {Port: 6070},
+		"DEBUG_PORT": {Port: 65536},
 	} {
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want+": ") {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
-	if err := (debugapi.Config{Port: 6070, MaxConnections: 1}).Validate(); err != nil {
+	if err := (debugapi.Config{Port: 6070}).Validate(); err != nil {
 		t.Error(err)
 	}
 	taken := openFixture(t)

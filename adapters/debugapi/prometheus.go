@@ -45,8 +45,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// maxScrapers is the maximum number of open connections of the listener for Prometheus.
-const maxScrapers = 1000
+// maxConnections is the maximum number of open connections of each listener.
+const maxConnections = 1000
 
 // OpenPrometheus opens the listener for Prometheus, which serves only the metrics. It serves no
 // requests before Serve. The cleanup closes it.
@@ -57,7 +57,7 @@ func OpenPrometheus(ctx context.Context, c PrometheusConfig, d Ports) (*Server, 
 			return
 		}
 		d.Metrics.ServeHTTP(w, r)
-	}), httpconn.ListenerOptions{Name: "prometheus", Max: maxScrapers, Metrics: d.Registerer, Log: d.Log})
+	}), httpconn.ListenerOptions{Name: "prometheus", Max: maxConnections, Metrics: d.Registerer, Log: d.Log})
 	if err != nil {
 		return nil, nil, fmt.Errorf("PROMETHEUS_ADDR: %w", err)
 	}

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,17 +25,17 @@ type Config struct {
 	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long the start of a plugin may take"`
 	// CallTimeout is the time limit of one call, including the wait for the first start; above 0.
 	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call to a plugin may take"`
-	// HealthInterval is the time between two health checks of a running plugin; above 0.
-	HealthInterval time.Duration `env:"PLUGIN_HEALTH_INTERVAL" envDefault:"5s" desc:"interval between health checks of a running plugin"`
+	// HealthInterval is the time between two health checks of a running plugin; 0 means 5s.
+	HealthInterval time.Duration `env:"-"`
 	// HealthTimeout is the time limit of a health check, after which the plugin is killed. If a
 	// call takes longer than HealthTimeout, the host checks the plugin at once. Above 0.
 	HealthTimeout time.Duration `env:"PLUGIN_HEALTH_TIMEOUT" envDefault:"2s" desc:"how long a plugin may take to answer a health check; after that it is killed"`
 	// RestartDelayMin is the delay before the first restart of a failed plugin. It doubles at each
-	// further failure. Above 0.
-	RestartDelayMin time.Duration `env:"PLUGIN_RESTART_DELAY_MIN" envDefault:"100ms" desc:"delay before a failed plugin is started again; doubles at each failure"`
+	// further failure. 0 means 100ms.
+	RestartDelayMin time.Duration `env:"-"`
 	// RestartDelayMax is the longest delay before a restart. After a plugin has run this long, the
-	// delay is RestartDelayMin again. At least RestartDelayMin.
-	RestartDelayMax time.Duration `env:"PLUGIN_RESTART_DELAY_MAX" envDefault:"30s" desc:"longest delay before a failed plugin is started again"`
+	// delay is RestartDelayMin again. 0 means 30s.
+	RestartDelayMax time.Duration `env:"-"`
 	// Env holds the environment variables of the plugins by name of plugin, each as KEY=VALUE. The
 	// manifest adds variables and replaces those with the same name. Plugins get no other variables
 	// of the service.
@@ -47,9 +48,16 @@ type Config struct {
 func DefaultConfig(dir string) Config {
 	return Config{
 		Dir: dir, StartTimeout: 5 * time.Second, CallTimeout: 10 * time.Second,
-		HealthInterval: 5 * time.Second, HealthTimeout: 2 * time.Second,
-		RestartDelayMin: 100 * time.Millisecond, RestartDelayMax: 30 * time.Second,
+		HealthTimeout: 2 * time.Second,
 	}
+}
+
+// withPace returns the configuration with the values that only tests change.
+func (c Config) withPace() Config {
+	c.HealthInterval = cmp.Or(c.HealthInterval, 5*time.Second)
+	c.RestartDelayMin = cmp.Or(c.RestartDelayMin, 100*time.Millisecond)
+	c.RestartDelayMax = cmp.Or(c.RestartDelayMax, 30*time.Second)
+	return c
 }
 
 // Validate returns an error that names each setting that is wrong.
@@ -61,18 +69,11 @@ func (c Config) Validate() error {
 	}{
 		{"PLUGIN_START_TIMEOUT", c.StartTimeout},
 		{"PLUGIN_CALL_TIMEOUT", c.CallTimeout},
-		{"PLUGIN_HEALTH_INTERVAL", c.HealthInterval},
 		{"PLUGIN_HEALTH_TIMEOUT", c.HealthTimeout},
-		{"PLUGIN_RESTART_DELAY_MIN", c.RestartDelayMin},
-		{"PLUGIN_RESTART_DELAY_MAX", c.RestartDelayMax},
 	} {
 		if setting.value <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %v, it must be above 0", setting.name, setting.value))
 		}
-	}
-	if c.RestartDelayMax < c.RestartDelayMin {
-		wrong = append(wrong, fmt.Errorf("PLUGIN_RESTART_DELAY_MAX is %v, it must be at least PLUGIN_RESTART_DELAY_MIN, %v",
-			c.RestartDelayMax, c.RestartDelayMin))
 	}
 	return errors.Join(wrong...)
 }

@@ -19,8 +19,7 @@ func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := pluginhost.DefaultConfig("x"); got.Env != nil || got.Dir != want.Dir || got.StartTimeout != want.StartTimeout ||
-		got.CallTimeout != want.CallTimeout || got.HealthInterval != want.HealthInterval || got.HealthTimeout != want.HealthTimeout ||
-		got.RestartDelayMin != want.RestartDelayMin || got.RestartDelayMax != want.RestartDelayMax {
+		got.CallTimeout != want.CallTimeout || got.HealthTimeout != want.HealthTimeout {
 		t.Errorf("from the tags %+v, want %+v", got, want)
 	}
 	if err := got.Validate(); err != nil {
@@ -31,9 +30,9 @@ func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	cfg := pluginhost.DefaultConfig("x")
-	cfg.CallTimeout, cfg.HealthInterval, cfg.RestartDelayMax = -1, 0, time.Nanosecond
+	cfg.CallTimeout, cfg.HealthTimeout = -1, 0
 	_, _, err := pluginhost.Open(cfg, discardLog())
-	for _, name := range []string{"PLUGIN_CALL_TIMEOUT", "PLUGIN_HEALTH_INTERVAL", "PLUGIN_RESTART_DELAY_MAX"} {
+	for _, name := range []string{"PLUGIN_CALL_TIMEOUT", "PLUGIN_HEALTH_TIMEOUT"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Open = %v, want %s named", err, name)
 		}

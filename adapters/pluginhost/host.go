@@ -69,6 +69,7 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
+	cfg = cfg.withPace()
 	specs, err := discoverPlugins(cfg, log)
 	if err != nil {
 		return nil, nil, err

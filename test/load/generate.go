@@ -89,11 +89,11 @@ func openToFill(ctx context.Context, target string) (*sql.DB, error) {
 	var err error
 	if isPostgres(target) {
 		own, closeOwn, err = postgres.Open(ctx, postgres.Config{
-			URL: target, MaxConns: 2, MaxIdleConns: 2, ConnLifetime: time.Hour,
+			URL: target, MaxConns: 2,
 			DialTimeout: time.Second, StatementTimeout: time.Minute, MigrationTimeout: time.Minute,
 		})
 	} else {
-		own, closeOwn, err = sqlitefile.Open(ctx, sqlitefile.Config{Dir: target, ReadConns: 1, BusyTimeout: time.Second})
+		own, closeOwn, err = sqlitefile.Open(ctx, sqlitefile.Config{Dir: target, BusyTimeout: time.Second})
 	}
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func startPostgres(t *testing.T) *instance.Postgres {
 // so that each read reaches the database.
 func startOnPostgres(t *testing.T, p *instance.Postgres, address string, environ ...string) *service {
 	t.Helper()
-	return startService(t, append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize), fmt.Sprintf("DATABASE_MAX_IDLE_CONNS=%d", poolSize),
+	return startService(t, append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize),
 		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")...)
 }
 

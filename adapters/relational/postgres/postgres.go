@@ -25,15 +25,16 @@ import (
 // server ends it and releases its locks.
 const idleStatements = 3
 
-// maxIdle is how long an idle connection is kept.
-const maxIdle = 5 * time.Minute
+// maxIdle is how long an idle connection is kept, and connLifetime the age at which any is replaced.
+const (
+	maxIdle      = 5 * time.Minute
+	connLifetime = 30 * time.Minute
+)
 
 // Config has the settings of the database.
 type Config struct {
 	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; default: a SQLite file"`
 	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"maximum number of connections of this process, 2 to 1000"`
-	MaxIdleConns     int           `env:"DATABASE_MAX_IDLE_CONNS" envDefault:"20" desc:"number of idle connections that are kept open, for less than five minutes, 0 to DATABASE_MAX_CONNS; if it is lower than the usual number in use, the service opens new connections all the time, each with its authentication"`
-	ConnLifetime     time.Duration `env:"DATABASE_CONN_LIFETIME" envDefault:"30m" desc:"age at which a connection is replaced, 1m or more"`
 	Timeout          time.Duration `env:"DATABASE_TIMEOUT" envDefault:"3s" desc:"how long a request waits each time it needs the database: for a connection, the statements and their commit together, 100ms to 1m; after that it returns 503"`
 	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long opening a connection may take, authentication included, 100ms to 1m"`
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, in work that DATABASE_TIMEOUT does not limit: operator commands, the removal of old records, a change of all versions of a server; 100ms to 5m"`
@@ -45,10 +46,6 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxConns < 2 || c.MaxConns > 1000:
 		return errors.New("DATABASE_MAX_CONNS must be 2 to 1000")
-	case c.MaxIdleConns < 0 || c.MaxIdleConns > c.MaxConns:
-		return errors.New("DATABASE_MAX_IDLE_CONNS must be 0 to DATABASE_MAX_CONNS")
-	case c.ConnLifetime < time.Minute:
-		return errors.New("DATABASE_CONN_LIFETIME must be 1m or more")
 	case c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute:
 		return errors.New("DATABASE_TIMEOUT must be 100ms to 1m")
 	case c.DialTimeout < 100*time.Millisecond || c.DialTimeout > time.Minute:
@@ -174,8 +171,8 @@ func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config,
 func newPool(c Config, use *connector) *bun.DB {
 	db := sql.OpenDB(use)
 	db.SetMaxOpenConns(c.MaxConns)
-	db.SetMaxIdleConns(c.MaxIdleConns)
-	db.SetConnMaxLifetime(c.ConnLifetime)
+	db.SetMaxIdleConns(c.MaxConns)
+	db.SetConnMaxLifetime(connLifetime)
 	db.SetConnMaxIdleTime(maxIdle)
 	return bun.NewDB(db, pgdialect.New())
 }

@@ -22,7 +22,7 @@ const secret = "s3cret"
 
 func config(address string) postgres.Config {
 	return postgres.Config{
-		URL: address, MaxConns: 4, MaxIdleConns: 4, ConnLifetime: time.Hour,
+		URL: address, MaxConns: 4,
 		Timeout: 10 * time.Second, DialTimeout: time.Second, StatementTimeout: time.Second, MigrationTimeout: time.Minute,
 	}
 }
@@ -164,8 +164,6 @@ func TestConfigValidate(t *testing.T) {
 	cases := map[string]func(*postgres.Config){
 		"DATABASE_URL":               func(c *postgres.Config) { c.URL = "nowhere" },
 		"DATABASE_MAX_CONNS":         func(c *postgres.Config) { c.MaxConns = 1 },
-		"DATABASE_MAX_IDLE_CONNS":    func(c *postgres.Config) { c.MaxIdleConns = 5 },
-		"DATABASE_CONN_LIFETIME":     func(c *postgres.Config) { c.ConnLifetime = -time.Second },
 		"DATABASE_DIAL_TIMEOUT":      func(c *postgres.Config) { c.DialTimeout = 0 },
 		"DATABASE_TIMEOUT":           func(c *postgres.Config) { c.Timeout = 0 },
 		"DATABASE_STATEMENT_TIMEOUT": func(c *postgres.Config) { c.StatementTimeout = time.Hour },

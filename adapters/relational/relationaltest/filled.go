@@ -101,7 +101,7 @@ func filledFile(statements []string) (file []byte, err error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder; the system removes what is left
-	db, closeDB, err := sqlite.Open(context.Background(), sqlite.Config{Dir: dir, ReadConns: 1, BusyTimeout: 5 * time.Second})
+	db, closeDB, err := sqlite.Open(context.Background(), sqlite.Config{Dir: dir, BusyTimeout: 5 * time.Second})
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func NewSQLite(t testing.TB) *Database {
 // OpenSQLite opens the database in a folder until the test ends.
 func OpenSQLite(t testing.TB, dir string) *Database {
 	t.Helper()
-	db, closeDB, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, ReadConns: 4, BusyTimeout: 5 * time.Second})
+	db, closeDB, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, BusyTimeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func OpenPostgres(t testing.TB, address string) *Database {
 // PostgresConfig returns the settings of tests.
 func PostgresConfig(address string) postgres.Config {
 	return postgres.Config{
-		URL: address, MaxConns: 12, MaxIdleConns: 12, ConnLifetime: time.Hour,
+		URL: address, MaxConns: 12,
 		Timeout: 20 * time.Second, DialTimeout: 5 * time.Second, StatementTimeout: 20 * time.Second, MigrationTimeout: time.Minute,
 	}
 }

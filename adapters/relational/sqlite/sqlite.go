@@ -34,10 +34,12 @@ const busyStep = 100 * time.Millisecond
 // File is the name of the database in its folder.
 const File = "tollgate.db"
 
+// readConns is the number of connections for reads, in addition to the one that writes.
+const readConns = 8
+
 // Config has the settings of the file.
 type Config struct {
 	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file; created if it does not exist"`
-	ReadConns   int           `env:"SQLITE_READ_CONNS" envDefault:"8" desc:"number of connections for reads, in addition to the one that writes, 1 to 128"`
 	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a change waits for earlier changes and for other processes that write, 100ms to 1m; after that it returns 503"`
 }
 
@@ -46,8 +48,6 @@ func (c Config) Validate() error {
 	switch {
 	case c.Dir == "":
 		return errors.New("DATA_DIR must not be empty")
-	case c.ReadConns < 1 || c.ReadConns > 128:
-		return errors.New("SQLITE_READ_CONNS must be 1 to 128")
 	case c.BusyTimeout < 100*time.Millisecond || c.BusyTimeout > time.Minute:
 		return errors.New("SQLITE_BUSY_TIMEOUT must be 100ms to 1m")
 	}
@@ -86,7 +86,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	if err != nil {
 		return nil, nil, brokenFile(path, err)
 	}
-	read, err := newPool(path, c, "deferred", c.ReadConns, "query_only(1)")
+	read, err := newPool(path, c, "deferred", readConns, "query_only(1)")
 	if err != nil {
 		_ = write.Close() // nothing was written
 		return nil, nil, brokenFile(path, err)

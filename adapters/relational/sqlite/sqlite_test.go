@@ -20,7 +20,7 @@ import (
 )
 
 func config(dir string) sqlite.Config {
-	return sqlite.Config{Dir: dir, ReadConns: 2, BusyTimeout: 5 * time.Second}
+	return sqlite.Config{Dir: dir, BusyTimeout: 5 * time.Second}
 }
 
 func open(t *testing.T, c sqlite.Config) *database.DB {
@@ -150,7 +150,6 @@ func TestConfigValidate(t *testing.T) {
 	}
 	cases := map[string]func(*sqlite.Config){
 		"DATA_DIR":            func(c *sqlite.Config) { c.Dir = "" },
-		"SQLITE_READ_CONNS":   func(c *sqlite.Config) { c.ReadConns = 0 },
 		"SQLITE_BUSY_TIMEOUT": func(c *sqlite.Config) { c.BusyTimeout = -time.Second },
 	}
 	for variable, spoil := range cases {
@@ -168,7 +167,7 @@ func TestAccessToTheFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not have these permissions")
 	}
-	c := sqlite.Config{Dir: t.TempDir(), ReadConns: 1, BusyTimeout: time.Second}
+	c := sqlite.Config{Dir: t.TempDir(), BusyTimeout: time.Second}
 	for _, mode := range []os.FileMode{0, 0o600, 0o644, 0o666} {
 		if mode != 0 {
 			if err := os.Chmod(filepath.Join(c.Dir, sqlite.File), mode); err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
@@ -85,7 +84,7 @@ func (s *server) makeTemplate(ctx context.Context, name, unfinished string) erro
 
 func migrate(ctx context.Context, address string) error {
 	db, closeDB, err := postgres.Open(ctx, postgres.Config{
-		URL: address, MaxConns: 2, MaxIdleConns: 2, ConnLifetime: time.Hour,
+		URL: address, MaxConns: 2,
 		Timeout: patience, DialTimeout: patience, StatementTimeout: patience, MigrationTimeout: patience,
 	})
 	if err != nil {
