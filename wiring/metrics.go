@@ -30,22 +30,22 @@ import (
 
 // countedSet provides sign-in, audit log, password hashes and changes of the registry with metrics.
 var countedSet = wire.NewSet(
-	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)),
-	newAuditMetrics,
-	countTransactions, wire.Bind(new(transaction.Runner), new(*prometheus.Transactions)),
-	countAuditEvents, wire.Bind(new(authstore.AuditLog), new(*prometheus.AuditLog)),
-	measureHasher, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
+	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), newAuditMetrics, countTransactions, countAuditEvents, measureHasher,
 	countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.
 var uncountedSet = wire.NewSet(
-	newTransactions,
-	authrecords.NewAuditLog, wire.Bind(new(authstore.AuditLog), new(*authrecords.AuditLog)),
-	argon.New, wire.Bind(new(secrets.PasswordHasher), new(*argon.Hasher)),
+	newTransactions, newAuditLog, newHasher,
 )
 
 func newTransactions(db *database.DB) transaction.Runner { return db }
+
+func newAuditLog(db *database.DB) authstore.AuditLog { return authrecords.NewAuditLog(db) }
+
+func newHasher(c argon.Config, e secrets.Entropy) (secrets.PasswordHasher, error) {
+	return argon.New(c, e)
+}
 
 func newRegisterer(r *prometheus.Registry) metrics.Registerer { return r }
 
@@ -73,11 +73,11 @@ func countSignIns(s *signin.Service, m partMetrics) *prometheus.SignIn {
 
 func newAuditMetrics(m partMetrics) *prometheus.Audit { return prometheus.NewAudit(m.Auth) }
 
-func countTransactions(db *database.DB, a *prometheus.Audit) *prometheus.Transactions {
+func countTransactions(db *database.DB, a *prometheus.Audit) transaction.Runner {
 	return a.Transactions(db)
 }
 
-func countAuditEvents(db *database.DB, a *prometheus.Audit) *prometheus.AuditLog {
+func countAuditEvents(db *database.DB, a *prometheus.Audit) authstore.AuditLog {
 	return a.Log(authrecords.NewAuditLog(db))
 }
 
@@ -89,7 +89,7 @@ func countProofs(p *delegating.Prover, m partMetrics) *prometheus.Prover {
 	return prometheus.NewProver(p, m.Registry)
 }
 
-func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (*argon.Hasher, error) {
+func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (secrets.PasswordHasher, error) {
 	h, err := argon.New(c, e)
 	if err != nil {
 		return nil, err

@@ -45,9 +45,12 @@ var rateLimitSet = wire.NewSet(
 	// Request bodies.
 	requestbody.NewBudget,
 	// Statistics.
-	statistics.New, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
-	wire.Bind(new(statistics.Rules), new(*reload.Rules)), wire.Bind(new(statistics.Decider), new(*decide.Decider)),
+	newStatistics, debugapi.NewStatistics, wire.Struct(new(sinkSettings), "*"), chooseSink,
 )
+
+func newStatistics(r *reload.Rules, d *decide.Decider, o statistics.Options) *statistics.Statistics {
+	return statistics.New(r, d, o)
+}
 
 // processCounters are the dependencies of counters in the process.
 type processCounters struct {

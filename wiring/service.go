@@ -58,7 +58,6 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
-	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -150,7 +149,7 @@ var publisherSet = wire.NewSet(
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
 	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
 	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
-	chooseKeySources, oidc.New, wire.Bind(new(identity.Verifier), new(*oidc.Verifier)), chooseUsedProofs,
+	chooseKeySources, oidc.Set, chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
 

@@ -9,7 +9,6 @@ package wiring
 import (
 	"context"
 	"github.com/sirupsen/logrus"
-	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
@@ -54,7 +53,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -92,7 +90,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		PerSecond: perSecondConfig,
 		Memcached: memcachedConfig,
 	}
-	clock := system.Clock{}
+	clock := _wireClockValue
 	memoryConfig := s.Memory
 	registerer := newRegisterer(r)
 	wiringProcessCounters := processCounters{
@@ -119,7 +117,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, clock, registerer)
+	waiter := _wireSystemClockValue
+	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, waiter, registerer)
 	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
@@ -151,7 +150,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	keyring := authrecords.NewKeyring(db)
-	entropy := system.Entropy{}
+	entropy := _wireEntropyValue
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup4()
@@ -186,8 +185,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	statisticsOptions := s.Statistics
-	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
-	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	statistics := newStatistics(reloadRules, decider, statisticsOptions)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -203,7 +202,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 	}
-	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
+	sink, err := chooseSink(parts, wiringSinkSettings, statistics, log)
 	if err != nil {
 		cleanup6()
 		cleanup5()
@@ -242,7 +241,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sessions := authrecords.NewSessions(db)
+	stores, err := authrecords.NewStores(db, rootSecret)
+	if err != nil {
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	sessions := stores.Sessions
 	wiringSessionCacheSettings := sessionCacheSettings{
 		Valkey: valkeyConfig,
 		Memory: memoryConfig,
@@ -265,10 +275,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	authority := inprocess.NewAuthority(checker, trustLevel)
 	delegatingConfig := s.Delegating
 	prometheusAudit := newAuditMetrics(wiringPartMetrics)
-	transactions := countTransactions(db, prometheusAudit)
-	policies := registryrecords.NewPolicies(db)
-	grants := registryrecords.NewGrants(db)
-	accounts := authrecords.NewAccounts(db)
+	runner := countTransactions(db, prometheusAudit)
+	registryrecordsConfig := s.Servers
+	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
+	policies := registryrecordsStores.Policies
+	grants := registryrecordsStores.Grants
+	accounts := stores.Accounts
 	makers := inprocess.NewMakers(accounts)
 	checkerPorts := delegating.CheckerPorts{
 		Policies: policies,
@@ -347,7 +359,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	authrecordsDevices := authrecords.NewDevices(db)
+	authstoreDevices := stores.Devices
 	throttleConfig := settings.ThrottleConfig(s)
 	wiringThrottleStores := throttleStores{
 		Store:  wiringApiStore,
@@ -371,9 +383,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	wiringNoticePorts := noticePorts{
 		Accounts: accounts,
-		Devices:  authrecordsDevices,
+		Devices:  authstoreDevices,
 		Throttle: throttle,
-		Waiter:   clock,
+		Waiter:   waiter,
 		Metrics:  wiringPartMetrics,
 		Log:      log,
 	}
@@ -387,7 +399,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publishers := inprocess.NewPublishers(publishersPorts)
 	proverPorts := delegating.ProverPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Policies:     policies,
 		Checker:      delegatingChecker,
 		Keys:         sources,
@@ -401,7 +413,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusProver := countProofs(prover, wiringPartMetrics)
 	recorder := inprocess.NewRecorder(trail)
 	policyPorts := delegating.PolicyPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Policies:     policies,
 		Checker:      delegatingChecker,
 		Grants:       grants,
@@ -411,13 +423,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
 	registryapiPublishers := registryapi.NewPublishers(authority, prometheusProver, delegatingPolicies)
-	registryrecordsConfig := s.Servers
-	servers := registryrecords.NewServers(db, registryrecordsConfig)
-	quarantine := registryrecords.NewQuarantine(db)
-	mirrors := registryrecords.NewMirrors(db)
+	serverWriter := registryrecordsStores.Writer
+	quarantine := registryrecordsStores.Quarantine
+	mirrorRereader := registryrecordsStores.Rereader
 	acts := inprocess.NewActs(trail)
-	webhooks := registryrecords.NewWebhooks(db)
-	deliveries := registryrecords.NewDeliveries(db)
+	webhooks := registryrecordsStores.Webhooks
+	deliveries := registryrecordsStores.Deliveries
 	encoder := _wireEncoderValue
 	recorderPorts := notifying.RecorderPorts{
 		Webhooks:   webhooks,
@@ -441,10 +452,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	quarantiningPorts := quarantining.Ports{
-		Transactions: transactions,
-		Writer:       servers,
+		Transactions: runner,
+		Writer:       serverWriter,
 		Quarantine:   quarantine,
-		Mirrors:      mirrors,
+		Mirrors:      mirrorRereader,
 		Grants:       grants,
 		Acts:         acts,
 		Events:       notifyingRecorder,
@@ -456,34 +467,36 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	recheckConfig := s.Recheck
 	recheck := eventlog.NewRecheck(log)
 	recheckPorts := delegating.RecheckPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Policies:     policies,
 		Keys:         sources,
 		Publishers:   publishers,
 		Clock:        clock,
-		Waiter:       clock,
+		Waiter:       waiter,
 		Reporter:     recheck,
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
-	reviews := registryrecords.NewReviews(db)
-	reviewRules := registryrecords.NewReviewRules(db)
-	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
+	reviews := registryrecordsStores.Reviews
+	reviewRules := registryrecordsStores.ReviewRules
+	serverReader := registryrecordsStores.Reader
+	mirrors := registryrecordsStores.Mirrors
+	mirroredVersions := registryrecordsStores.Mirrored
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
-		Reader:     servers,
-		Writer:     servers,
+		Reader:     serverReader,
+		Writer:     serverWriter,
 		Quarantine: quarantine,
 		Events:     notifyingRecorder,
 		Recorder:   recorder,
 	}
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewingPorts := reviewing.Ports{
-		Transactions: transactions,
+		Transactions: runner,
 		Reviews:      reviews,
 		Rules:        reviewRules,
-		Reader:       servers,
-		Writer:       servers,
+		Reader:       serverReader,
+		Writer:       serverWriter,
 		Quarantine:   quarantine,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
@@ -499,16 +512,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	reviewingService := reviewing.New(reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
-	reviewNotices := registryrecords.NewReviewNotices(db)
+	reviewBacklog := registryrecordsStores.Backlog
+	reviewNotices := registryrecordsStores.ReviewNotices
 	reporter := newReviewReporter(log, wiringPartMetrics)
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
-		Backlog:  reviews,
+		Backlog:  reviewBacklog,
 		Notices:  reviewNotices,
 		Grants:   grants,
 		Notifier: reviewNotifier,
 		Clock:    clock,
-		Waiter:   clock,
+		Waiter:   waiter,
 		Reporter: reporter,
 	}
 	reminder := reviewing.NewReminder(reminderPorts)
@@ -534,23 +548,23 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sealer:     inprocessSealer,
 		Sender:     sender,
 		Clock:      clock,
-		Waiter:     clock,
+		Waiter:     waiter,
 		Entropy:    entropy,
 		Reporter:   notifyingReporter,
 	}
-	runner := notifying.NewRunner(schedule, runnerPorts)
+	notifyingRunner := notifying.NewRunner(schedule, runnerPorts)
 	mirroringConfig := s.Mirroring
 	approver := reviewing.Approver{
 		Rules:  reviewRules,
-		Reader: servers,
+		Reader: serverReader,
 	}
 	mirrorSource := registryjson.NewMirrorSource()
 	mirroringPorts := mirroring.Ports{
-		Transactions: transactions,
+		Transactions: runner,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
-		Writer:       servers,
-		Reader:       servers,
+		Writer:       serverWriter,
+		Reader:       serverReader,
 		Quarantine:   quarantine,
 		Grants:       grants,
 		Reviews:      reviews,
@@ -559,7 +573,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     recorder,
 		Source:       mirrorSource,
 		Clock:        clock,
-		Waiter:       clock,
+		Waiter:       waiter,
 		Entropy:      entropy,
 	}
 	operator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
@@ -575,9 +589,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publishingConfig := s.Publishing
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
-		Transactions: transactions,
-		Writer:       servers,
-		Reader:       servers,
+		Transactions: runner,
+		Writer:       serverWriter,
+		Reader:       serverReader,
 		Quarantine:   quarantine,
 		Grants:       grants,
 		Policies:     delegatingChecker,
@@ -592,16 +606,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
-	browser := browsing.New(servers, sealer)
-	views := registryrecords.NewViews(db, servers)
-	changes, cleanup11 := registryrecords.NewChanges(db, servers)
+	snapshotReader := registryrecordsStores.Snapshot
+	browser := browsing.New(snapshotReader, sealer)
+	views := registryrecordsStores.Views
+	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
 		Changes: changes,
 		Clock:   clock,
 	}
 	gate := viewing.NewGate(gatePorts)
-	source := allowlist.NewSource(servers)
+	source := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
 		Browser: browser,
 		Gate:    gate,
@@ -624,28 +639,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	api, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
 	refusals := audit.NewRefusals(trail, throttle)
 	signinConfig := s.SignIn
-	deviceTokens := authrecords.NewDeviceTokens(db)
-	refreshTokens := authrecords.NewRefreshTokens(db)
-	lockouts := authrecords.NewLockouts(db)
-	pendingLogins := authrecords.NewPendingLogins(db)
-	history, err := authrecords.NewHistory(db, rootSecret)
-	if err != nil {
-		cleanup12()
-		cleanup11()
-		cleanup10()
-		cleanup9()
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
+	deviceTokens := stores.DeviceTokens
+	refreshTokens := stores.RefreshTokens
+	sessionHistory := stores.SessionHistory
+	lockouts := stores.Lockouts
+	pendingLogins := stores.PendingLogins
+	historyCounts := stores.HistoryCounts
+	historyDeferrals := stores.HistoryDeferrals
 	argonConfig := s.Passwords
-	hasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
+	passwordHasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
 		cleanup12()
 		cleanup11()
@@ -698,17 +700,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signinPorts := signin.Ports{
 		Accounts:      accounts,
-		Devices:       authrecordsDevices,
+		Devices:       authstoreDevices,
 		DeviceTokens:  deviceTokens,
 		Sessions:      sessions,
 		RefreshTokens: refreshTokens,
-		History:       sessions,
+		History:       sessionHistory,
 		Lockouts:      lockouts,
 		Pending:       pendingLogins,
-		Counts:        history,
-		Deferrals:     history,
-		Transaction:   transactions,
-		Passwords:     hasher,
+		Counts:        historyCounts,
+		Deferrals:     historyDeferrals,
+		Transaction:   runner,
+		Passwords:     passwordHasher,
 		Tokens:        issuer,
 		Root:          rootSecret,
 		Geography:     geography,
@@ -745,8 +747,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sessions:    sessions,
 		Pending:     pendingLogins,
 		Lockouts:    lockouts,
-		Transaction: transactions,
-		Passwords:   hasher,
+		Transaction: runner,
+		Passwords:   passwordHasher,
 		Cache:       cache,
 		Trail:       trail,
 		Notices:     notifier,
@@ -773,15 +775,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	stepupConfig := s.StepUp
-	challenges := authrecords.NewChallenges(db)
+	challenges := stores.Challenges
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
-		Devices:      authrecordsDevices,
+		Devices:      authstoreDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
-		Deferrals:    history,
-		Transaction:  transactions,
+		Deferrals:    historyDeferrals,
+		Transaction:  runner,
 		Tokens:       issuer,
 		Couriers:     stepupCouriers,
 		Throttle:     throttle,
@@ -809,12 +811,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	sessionLevels := stores.SessionLevels
 	devicesPorts := devices.Ports{
-		Devices:      authrecordsDevices,
+		Devices:      authstoreDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
-		Levels:       sessions,
-		Transaction:  transactions,
+		Levels:       sessionLevels,
+		Transaction:  runner,
 		Cache:        cache,
 		Trail:        trail,
 		Refusals:     refusals,
@@ -834,7 +837,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authapiAPI := authapi.New(useCases)
 	cookiesConfig := s.Cookies
-	sessionCookies := authrecords.NewSessionCookies(db)
+	sessionCookies := stores.SessionCookies
 	cookiesPorts := cookies.Ports{
 		Cookies:  sessionCookies,
 		Sessions: sessions,
@@ -861,7 +864,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Credentials: credentialsService,
 		Trail:       trail,
 	}
-	own := browsing.NewOwn(servers, sealer, grants)
+	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	ports3 := publishing2.Ports{
 		Reviews: reviewingService,
 		Reader:  browser,
@@ -874,12 +877,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	operators := delegating.NewOperators(grants, acts)
 	peoplePorts := people.Ports{
 		Accounts:    accounts,
-		Devices:     authrecordsDevices,
+		Devices:     authstoreDevices,
 		Sessions:    sessions,
 		Lockouts:    lockouts,
 		Pending:     pendingLogins,
-		Transaction: transactions,
-		Passwords:   hasher,
+		Transaction: runner,
+		Passwords:   passwordHasher,
 		Cache:       cache,
 		Trail:       trail,
 		Clock:       clock,
@@ -906,13 +909,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	devicesOperator := devices.NewOperator(devicesService)
 	grantPorts := delegating.GrantPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Grants:       grants,
 		Recorder:     recorder,
 	}
 	grantOperator := delegating.NewGrantOperator(grantPorts)
 	operatorPorts := viewing.OperatorPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Views:        views,
 		Recorder:     recorder,
 		Clock:        clock,
@@ -920,7 +923,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	viewingOperator := viewing.NewOperator(operatorPorts)
 	notifyingOperatorPorts := notifying.OperatorPorts{
-		Transactions: transactions,
+		Transactions: runner,
 		Webhooks:     webhooks,
 		Deliveries:   deliveries,
 		Recorder:     recorder,
@@ -965,29 +968,31 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	counter := newUsageCounter(wiringApiStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	retentionConfig := s.Retention
+	sessionRetention := stores.SessionRetention
 	retentionPorts := retention.Ports{
 		Audit:         auditLog,
-		Sessions:      sessions,
+		Sessions:      sessionRetention,
 		RefreshTokens: refreshTokens,
 		Challenges:    challenges,
 		Pending:       pendingLogins,
 		Lockouts:      lockouts,
-		Devices:       authrecordsDevices,
-		Counts:        history,
+		Devices:       authstoreDevices,
+		Counts:        historyCounts,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionReporter := newRetentionReporter(log, registerer)
 	retentionRunnerPorts := retention.RunnerPorts{
 		Sweeper:  sweeper,
-		Waiter:   clock,
+		Waiter:   waiter,
 		Entropy:  entropy,
 		Reporter: retentionReporter,
 	}
 	retentionRunner := retention.NewRunner(retentionConfig, retentionRunnerPorts)
+	historyTotals := stores.HistoryTotals
 	gather := eventlog.NewGather(log)
 	learningRunnerPorts := learning.RunnerPorts{
-		Totals:   history,
-		Waiter:   clock,
+		Totals:   historyTotals,
+		Waiter:   waiter,
 		Reporter: gather,
 	}
 	learningRunner := learning.NewRunner(learningRunnerPorts)
@@ -999,7 +1004,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recheck:    rechecker,
 		Reviews:    registryapiReviews,
 		Reminder:   reminder,
-		Deliveries: runner,
+		Deliveries: notifyingRunner,
 		Mirrors:    mirroringRunner,
 		Docs:       docs,
 		Registry:   api,
@@ -1061,7 +1066,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 }
 
 var (
-	_wireEncoderValue = registryapi.Encoder{}
+	_wireClockValue       = system.Clock{}
+	_wireSystemClockValue = system.Clock{}
+	_wireEntropyValue     = system.Entropy{}
+	_wireEncoderValue     = registryapi.Encoder{}
 )
 
 // injectRateLimit builds the rate limit service alone, without records (ratelimit.go).
@@ -1086,7 +1094,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		PerSecond: perSecondConfig,
 		Memcached: memcachedConfig,
 	}
-	clock := system.Clock{}
+	clock := _wireClockValue
 	memoryConfig := s.Memory
 	registerer := newRegisterer(r)
 	wiringProcessCounters := processCounters{
@@ -1113,7 +1121,8 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
-	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, clock, registerer)
+	waiter := _wireSystemClockValue
+	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, waiter, registerer)
 	wiringDecisionStores := decisionStores{
 		Counters:  store,
 		Local:     memoryCounters,
@@ -1154,8 +1163,8 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	statisticsOptions := s.Statistics
-	statisticsStatistics := statistics.New(reloadRules, decider, statisticsOptions)
-	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statisticsStatistics, log)
+	statistics := newStatistics(reloadRules, decider, statisticsOptions)
+	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -1170,7 +1179,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Statsd:     statsdConfig,
 		Prometheus: prometheusConfig,
 	}
-	sink, err := chooseSink(parts, wiringSinkSettings, statisticsStatistics, log)
+	sink, err := chooseSink(parts, wiringSinkSettings, statistics, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -1231,38 +1240,43 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	if err != nil {
 		return nil, nil, err
 	}
-	accounts := authrecords.NewAccounts(db)
-	authrecordsDevices := authrecords.NewDevices(db)
-	sessions := authrecords.NewSessions(db)
-	lockouts := authrecords.NewLockouts(db)
-	pendingLogins := authrecords.NewPendingLogins(db)
-	runner := newTransactions(db)
-	argonConfig := s.Passwords
-	entropy := system.Entropy{}
-	hasher, err := argon.New(argonConfig, entropy)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
-	valkeyConfig := s.Valkey
-	clock := system.Clock{}
-	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
-	auditLog := authrecords.NewAuditLog(db)
-	trail := audit.New(auditLog, clock, entropy)
 	keyring := authrecords.NewKeyring(db)
+	entropy := _wireEntropyValue
 	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
+	stores, err := authrecords.NewStores(db, rootSecret)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	accounts := stores.Accounts
+	authstoreDevices := stores.Devices
+	sessions := stores.Sessions
+	lockouts := stores.Lockouts
+	pendingLogins := stores.PendingLogins
+	runner := newTransactions(db)
+	argonConfig := s.Passwords
+	passwordHasher, err := newHasher(argonConfig, entropy)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	valkeyConfig := s.Valkey
+	clock := _wireClockValue
+	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
+	auditLog := newAuditLog(db)
+	trail := audit.New(auditLog, clock, entropy)
 	ports := people.Ports{
 		Accounts:    accounts,
-		Devices:     authrecordsDevices,
+		Devices:     authstoreDevices,
 		Sessions:    sessions,
 		Lockouts:    lockouts,
 		Pending:     pendingLogins,
 		Transaction: runner,
-		Passwords:   hasher,
+		Passwords:   passwordHasher,
 		Cache:       sessionDropper,
 		Trail:       trail,
 		Clock:       clock,
@@ -1274,12 +1288,13 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		cleanup()
 		return nil, nil, err
 	}
-	deviceTokens := authrecords.NewDeviceTokens(db)
+	deviceTokens := stores.DeviceTokens
+	sessionLevels := stores.SessionLevels
 	devicesPorts := devices.Ports{
-		Devices:      authrecordsDevices,
+		Devices:      authstoreDevices,
 		DeviceTokens: deviceTokens,
 		Sessions:     sessions,
-		Levels:       sessions,
+		Levels:       sessionLevels,
 		Transaction:  runner,
 		Cache:        sessionDropper,
 		Trail:        trail,
@@ -1287,18 +1302,16 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	devicesService := devices.New(devicesPorts)
 	operator := devices.NewOperator(devicesService)
-	history, err := authrecords.NewHistory(db, rootSecret)
-	if err != nil {
-		cleanup()
-		return nil, nil, err
-	}
+	historyTotals := stores.HistoryTotals
 	learningPorts := learning.Ports{
 		Accounts: accounts,
-		Totals:   history,
+		Totals:   historyTotals,
 		Clock:    clock,
 	}
 	learner := learning.New(learningPorts)
-	grants := registryrecords.NewGrants(db)
+	registryrecordsConfig := s.Servers
+	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
+	grants := registryrecordsStores.Grants
 	recorder := inprocess.NewRecorder(trail)
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
@@ -1314,7 +1327,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	manageOperator := manage.New(managePorts)
 	delegatingConfig := s.Delegating
-	policies := registryrecords.NewPolicies(db)
+	policies := registryrecordsStores.Policies
 	makers := inprocess.NewMakers(accounts)
 	checkerPorts := delegating.CheckerPorts{
 		Policies: policies,
@@ -1333,15 +1346,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
-	reviews := registryrecords.NewReviews(db)
-	reviewRules := registryrecords.NewReviewRules(db)
-	registryrecordsConfig := s.Servers
-	servers := registryrecords.NewServers(db, registryrecordsConfig)
-	quarantine := registryrecords.NewQuarantine(db)
-	mirrors := registryrecords.NewMirrors(db)
-	mirroredVersions := registryrecords.NewMirroredVersions(db, servers)
-	webhooks := registryrecords.NewWebhooks(db)
-	deliveries := registryrecords.NewDeliveries(db)
+	reviews := registryrecordsStores.Reviews
+	reviewRules := registryrecordsStores.ReviewRules
+	serverReader := registryrecordsStores.Reader
+	serverWriter := registryrecordsStores.Writer
+	quarantine := registryrecordsStores.Quarantine
+	mirrors := registryrecordsStores.Mirrors
+	mirroredVersions := registryrecordsStores.Mirrored
+	webhooks := registryrecordsStores.Webhooks
+	deliveries := registryrecordsStores.Deliveries
 	encoder := _wireEncoderValue
 	recorderPorts := notifying.RecorderPorts{
 		Webhooks:   webhooks,
@@ -1354,8 +1367,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
-		Reader:     servers,
-		Writer:     servers,
+		Reader:     serverReader,
+		Writer:     serverWriter,
 		Quarantine: quarantine,
 		Events:     notifyingRecorder,
 		Recorder:   recorder,
@@ -1372,8 +1385,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transactions: runner,
 		Reviews:      reviews,
 		Rules:        reviewRules,
-		Reader:       servers,
-		Writer:       servers,
+		Reader:       serverReader,
+		Writer:       serverWriter,
 		Quarantine:   quarantine,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
@@ -1388,11 +1401,12 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	reviewingService := reviewing.New(reviewingPorts)
+	mirrorRereader := registryrecordsStores.Rereader
 	quarantiningPorts := quarantining.Ports{
 		Transactions: runner,
-		Writer:       servers,
+		Writer:       serverWriter,
 		Quarantine:   quarantine,
-		Mirrors:      mirrors,
+		Mirrors:      mirrorRereader,
 		Grants:       grants,
 		Acts:         acts,
 		Events:       notifyingRecorder,
@@ -1402,16 +1416,17 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	quarantiningService := quarantining.New(quarantiningPorts)
 	transferringPorts := transferring.Ports{
 		Transactions: runner,
-		Writer:       servers,
-		Reader:       servers,
+		Writer:       serverWriter,
+		Reader:       serverReader,
 		Quarantine:   quarantine,
 		Events:       notifyingRecorder,
 		Recorder:     recorder,
 		Clock:        clock,
 	}
 	mover := transferring.New(transferringPorts)
-	source := allowlist.NewSource(servers)
-	views := registryrecords.NewViews(db, servers)
+	snapshotReader := registryrecordsStores.Snapshot
+	source := allowlist.NewSource(snapshotReader)
+	views := registryrecordsStores.Views
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
@@ -1441,15 +1456,16 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	mirroringConfig := s.Mirroring
 	approver := reviewing.Approver{
 		Rules:  reviewRules,
-		Reader: servers,
+		Reader: serverReader,
 	}
 	mirrorSource := registryjson.NewMirrorSource()
+	waiter := _wireSystemClockValue
 	mirroringPorts := mirroring.Ports{
 		Transactions: runner,
 		Mirrors:      mirrors,
 		Mirrored:     mirroredVersions,
-		Writer:       servers,
-		Reader:       servers,
+		Writer:       serverWriter,
+		Reader:       serverReader,
 		Quarantine:   quarantine,
 		Grants:       grants,
 		Reviews:      reviews,
@@ -1458,7 +1474,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     recorder,
 		Source:       mirrorSource,
 		Clock:        clock,
-		Waiter:       clock,
+		Waiter:       waiter,
 		Entropy:      entropy,
 	}
 	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)

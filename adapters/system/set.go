@@ -9,6 +9,6 @@ import (
 
 // Set provides the system's clock and randomness.
 var Set = wire.NewSet(
-	wire.Struct(new(Clock)), wire.Bind(new(clock.Clock), new(Clock)), wire.Bind(new(clock.Waiter), new(Clock)),
-	wire.Struct(new(Entropy)), wire.Bind(new(secrets.Entropy), new(Entropy)),
+	wire.InterfaceValue(new(clock.Clock), Clock{}), wire.InterfaceValue(new(clock.Waiter), Clock{}),
+	wire.InterfaceValue(new(secrets.Entropy), Entropy{}),
 )

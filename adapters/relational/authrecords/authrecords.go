@@ -7,24 +7,42 @@ package authrecords
 import (
 	"github.com/google/wire"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Set provides the stores of authentication from a database.DB, except for the audit log, which the
-// caller may want to measure.
-var Set = wire.NewSet(
-	NewAccounts, wire.Bind(new(authstore.Accounts), new(*Accounts)),
-	NewLockouts, wire.Bind(new(authstore.Lockouts), new(*Lockouts)),
-	NewSessions, wire.Bind(new(authstore.Sessions), new(*Sessions)),
-	wire.Bind(new(authstore.SessionHistory), new(*Sessions)), wire.Bind(new(authstore.SessionLevels), new(*Sessions)),
-	wire.Bind(new(authstore.SessionRetention), new(*Sessions)),
-	NewRefreshTokens, wire.Bind(new(authstore.RefreshTokens), new(*RefreshTokens)),
-	NewSessionCookies, wire.Bind(new(authstore.SessionCookies), new(*SessionCookies)),
-	NewDevices, wire.Bind(new(authstore.Devices), new(*Devices)),
-	NewDeviceTokens, wire.Bind(new(authstore.DeviceTokens), new(*DeviceTokens)),
-	NewPendingLogins, wire.Bind(new(authstore.PendingLogins), new(*PendingLogins)),
-	NewChallenges, wire.Bind(new(authstore.Challenges), new(*Challenges)),
-	NewHistory, wire.Bind(new(authstore.HistoryCounts), new(*History)),
-	wire.Bind(new(authstore.HistoryDeferrals), new(*History)), wire.Bind(new(authstore.HistoryTotals), new(*History)),
-	NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)),
-)
+// Set provides the stores of authentication, except for the audit log, which the caller may want to
+// measure.
+var Set = wire.NewSet(NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores, wire.FieldsOf(new(Stores),
+	"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens", "SessionCookies",
+	"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals"))
+
+// Stores are the stores of authentication in one database.
+type Stores struct {
+	Accounts         authstore.Accounts
+	Lockouts         authstore.Lockouts
+	Sessions         authstore.Sessions
+	SessionHistory   authstore.SessionHistory
+	SessionLevels    authstore.SessionLevels
+	SessionRetention authstore.SessionRetention
+	RefreshTokens    authstore.RefreshTokens
+	SessionCookies   authstore.SessionCookies
+	Devices          authstore.Devices
+	DeviceTokens     authstore.DeviceTokens
+	PendingLogins    authstore.PendingLogins
+	Challenges       authstore.Challenges
+	HistoryCounts    authstore.HistoryCounts
+	HistoryDeferrals authstore.HistoryDeferrals
+	HistoryTotals    authstore.HistoryTotals
+}
+
+// NewStores returns the stores of a database. It returns an error if the root secret is too short.
+func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
+	sessions := NewSessions(db)
+	history, err := NewHistory(db, root)
+	return Stores{
+		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db), NewSessionCookies(db),
+		NewDevices(db), NewDeviceTokens(db), NewPendingLogins(db), NewChallenges(db), history, history, history,
+	}, err
+}

@@ -30,20 +30,43 @@ func changedOr[N int | int64](n N, err, none error) error {
 	return err
 }
 
-// Set provides the stores of the registry from a database.DB and a Config.
-var Set = wire.NewSet(
-	NewServers, wire.Bind(new(registrystore.ServerReader), new(*Servers)), wire.Bind(new(registrystore.ServerWriter), new(*Servers)),
-	wire.Bind(new(registrystore.SnapshotReader), new(*Servers)),
-	NewChanges, wire.Bind(new(registrystore.Changes), new(*Changes)),
-	NewGrants, wire.Bind(new(registrystore.Grants), new(*Grants)),
-	NewViews, wire.Bind(new(registrystore.Views), new(*Views)),
-	NewPolicies, wire.Bind(new(registrystore.Policies), new(*Policies)),
-	NewReviews, wire.Bind(new(registrystore.Reviews), new(*Reviews)), wire.Bind(new(registrystore.ReviewBacklog), new(*Reviews)),
-	NewReviewRules, wire.Bind(new(registrystore.ReviewRules), new(*ReviewRules)),
-	NewReviewNotices, wire.Bind(new(registrystore.ReviewNotices), new(*ReviewNotices)),
-	NewWebhooks, wire.Bind(new(registrystore.Webhooks), new(*Webhooks)),
-	NewDeliveries, wire.Bind(new(registrystore.Deliveries), new(*Deliveries)),
-	NewMirrors, wire.Bind(new(registrystore.Mirrors), new(*Mirrors)), wire.Bind(new(registrystore.MirrorRereader), new(*Mirrors)),
-	NewMirroredVersions, wire.Bind(new(registrystore.MirroredVersions), new(*MirroredVersions)),
-	NewQuarantine, wire.Bind(new(registrystore.Quarantine), new(*Quarantine)),
-)
+// Set provides the stores of the registry.
+var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
+	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
+	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine"))
+
+// Stores are the stores of the registry in one database.
+type Stores struct {
+	servers *Servers
+
+	Reader        registrystore.ServerReader
+	Writer        registrystore.ServerWriter
+	Snapshot      registrystore.SnapshotReader
+	Grants        registrystore.Grants
+	Views         registrystore.Views
+	Policies      registrystore.Policies
+	Reviews       registrystore.Reviews
+	Backlog       registrystore.ReviewBacklog
+	ReviewRules   registrystore.ReviewRules
+	ReviewNotices registrystore.ReviewNotices
+	Webhooks      registrystore.Webhooks
+	Deliveries    registrystore.Deliveries
+	Mirrors       registrystore.Mirrors
+	Rereader      registrystore.MirrorRereader
+	Mirrored      registrystore.MirroredVersions
+	Quarantine    registrystore.Quarantine
+}
+
+// NewStores returns the stores of a database.
+func NewStores(db *database.DB, c Config) Stores {
+	servers, reviews, mirrors := NewServers(db, c), NewReviews(db), NewMirrors(db)
+	return Stores{
+		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews, NewReviewRules(db),
+		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers), NewQuarantine(db),
+	}
+}
+
+// WatchChanges returns the changes of the servers in stores, and a function that ends their goroutine.
+func WatchChanges(db *database.DB, s Stores) (registrystore.Changes, func()) {
+	return NewChanges(db, s.servers)
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // EventSet provides the encoder of events.
-var EventSet = wire.NewSet(wire.Value(Encoder{}), wire.Bind(new(eventdata.Encoder), new(Encoder)))
+var EventSet = wire.NewSet(wire.InterfaceValue(new(eventdata.Encoder), Encoder{}))
 
 // Encoder writes events as JSON (contract C-52). What an event contains is an answer of the API.
 type Encoder struct{}
