@@ -11,7 +11,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
-	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
@@ -40,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
@@ -335,19 +335,18 @@ type noticePorts struct {
 	Devices  authstore.Devices
 	Throttle throttle.Throttle
 	Waiter   clock.Waiter
+	Reporter report.Reporter
 	Metrics  partMetrics
-	Log      *logrus.Entry
 }
 
 // chooseNotifier returns a Notifier that uses the couriers of one-time codes. It returns nil if
 // NOTICES is off or no courier is configured.
 func chooseNotifier(a settings.Couriers, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
-	reporter := prometheus.NewNotices(eventlog.NewNotices(p.Log), p.Metrics.Auth)
 	var notifier *notices.Notifier
 	if a.Notices && (c.Email != nil || c.SMS != nil) {
 		notifier = notices.New(b.Name, notices.Ports{
 			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle,
-			Reporter: reporter, Waiter: p.Waiter,
+			Reporter: p.Reporter, Waiter: p.Waiter,
 		})
 	}
 	prometheus.WatchNotices(notifier, p.Metrics.Auth)

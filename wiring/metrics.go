@@ -14,15 +14,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
-	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
-	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -98,25 +95,13 @@ func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (secrets.Pa
 	return h, nil
 }
 
-// newRetentionReporter returns a reporter that counts and logs the removal of old records.
-func newRetentionReporter(log *logrus.Entry, r metrics.Registerer) retention.Reporter {
-	return prometheus.NewRetention(eventlog.NewRetention(log), r)
+// newReporter returns what logs and counts the work that no caller waits for.
+func newReporter(log *logrus.Entry, r metrics.Registerer, m partMetrics) report.Reporter {
+	return report.All{eventlog.New(log), prometheus.NewReports(prometheus.Registerers{Auth: m.Auth, Registry: m.Registry, All: r})}
 }
 
-// newDeliveryReporter returns a reporter that counts and logs attempts to deliver events.
-func newDeliveryReporter(log *logrus.Entry, m partMetrics) notifying.Reporter {
-	return prometheus.NewDeliveries(eventlog.NewDeliveries(log), m.Registry)
-}
-
-// newReviewReporter returns a reporter that shows how many reviews are pending, and logs errors.
-func newReviewReporter(log *logrus.Entry, m partMetrics) reviewing.Reporter {
-	return prometheus.NewReviews(eventlog.NewReminder(log), m.Registry)
-}
-
-// newMirrorReporter returns a reporter that counts and logs reads of other registries.
-func newMirrorReporter(log *logrus.Entry, m partMetrics) mirroring.Reporter {
-	return prometheus.NewMirrors(eventlog.NewMirrors(log), m.Registry)
-}
+// newLogReporter is newReporter for the rate limit service alone, which counts what it does itself.
+func newLogReporter(log *logrus.Entry) report.Reporter { return eventlog.New(log) }
 
 // measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in
 // the process have neither: measuring would cost more than counting.

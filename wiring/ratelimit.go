@@ -9,7 +9,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
-	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
@@ -28,7 +27,7 @@ import (
 
 // rateLimitAloneSet is everything that runs in the rate limit service alone.
 var rateLimitAloneSet = wire.NewSet(
-	settingsSet, system.Set, newRegisterer, rateLimitSet, secretKeyAlone,
+	settingsSet, system.Set, newRegisterer, newLogReporter, rateLimitSet, secretKeyAlone,
 	wire.Struct(new(rateLimitParts), "*"), newRateLimitService,
 )
 
@@ -41,7 +40,7 @@ var rateLimitSet = wire.NewSet(
 	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
 	measureCounters, chooseLeases, otlp.Open, chooseOverLimit,
 	// Rules.
-	chooseRules, reload.New, eventlog.RulesSet,
+	chooseRules, reload.New,
 	// Request bodies.
 	requestbody.NewBudget,
 	// Statistics.

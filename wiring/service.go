@@ -6,7 +6,6 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
@@ -125,7 +124,7 @@ var authSet = wire.NewSet(
 	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, audit.New, audit.NewRefusals,
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
-	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"), eventlog.NewGather, wire.Bind(new(learning.Reporter), new(*eventlog.Gather)),
+	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 
@@ -147,8 +146,7 @@ var registrySet = wire.NewSet(
 var publisherSet = wire.NewSet(
 	registryapi.NewPublishers,
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
-	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"), eventlog.NewRecheck,
-	wire.Bind(new(delegating.RecheckReporter), new(*eventlog.Recheck)),
+	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"),
 	chooseKeySources, oidc.Set, chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
@@ -156,7 +154,7 @@ var publisherSet = wire.NewSet(
 // reviewSet provides the use cases of reviewers and their API.
 var reviewSet = wire.NewSet(
 	registryapi.NewReviews, operatorReviewSet,
-	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"), newReviewReporter,
+	reviewing.NewReminder, wire.Struct(new(reviewing.ReminderPorts), "*"),
 )
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
@@ -181,7 +179,7 @@ var quarantineSet = wire.NewSet(quarantining.New, wire.Struct(new(quarantining.P
 
 // deliverySet provides the delivery of events to webhooks.
 var deliverySet = wire.NewSet(
-	eventsSet, notifying.NewRunner, wire.Struct(new(notifying.RunnerPorts), "*"), newDeliveryReporter,
+	eventsSet, notifying.NewRunner, wire.Struct(new(notifying.RunnerPorts), "*"),
 )
 
 // eventsSet provides what the service and operator commands do with events.
@@ -191,7 +189,7 @@ var eventsSet = wire.NewSet(
 )
 
 // mirrorSet provides the reads of other registries for mirrors.
-var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner, newMirrorReporter)
+var mirrorSet = wire.NewSet(mirrorsSet, mirroring.NewRunner)
 
 // mirrorsSet provides what the service and operator commands do with mirrors.
 var mirrorsSet = wire.NewSet(
@@ -251,7 +249,7 @@ func newPluginStates(h *pluginhost.Host) operating.PluginStates {
 // retentionSet provides the removal of old records.
 var retentionSet = wire.NewSet(
 	retention.New, wire.Struct(new(retention.Ports), "*"),
-	retention.NewRunner, wire.Struct(new(retention.RunnerPorts), "*"), newRetentionReporter,
+	retention.NewRunner, wire.Struct(new(retention.RunnerPorts), "*"),
 )
 
 // throttleSet provides the limits of the API, which the rate limit hexagon decides.
@@ -260,7 +258,7 @@ var throttleSet = wire.NewSet(
 )
 
 // metricsSet provides the registry of metrics and the decorators of metrics.go.
-var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, countedSet)
+var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, newReporter, countedSet)
 
 // registryAPIPorts are what the API of the registry needs, with its metrics.
 type registryAPIPorts struct {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"github.com/sirupsen/logrus"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
-	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
@@ -78,8 +77,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	budget := requestbody.NewBudget(requestbodyConfig)
 	decideConfig := s.Decide
 	options := s.Rules
-	rules := eventlog.NewRules(log)
-	reloadRules := reload.New(options, rules)
+	registerer := newRegisterer(r)
+	wiringPartMetrics := newPartMetrics(parts, registerer)
+	reporter := newReporter(log, registerer, wiringPartMetrics)
+	rules := reload.New(options, reporter)
 	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
@@ -92,7 +93,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	clock := _wireClockValue
 	memoryConfig := s.Memory
-	registerer := newRegisterer(r)
 	wiringProcessCounters := processCounters{
 		Clock:   clock,
 		Config:  memoryConfig,
@@ -125,7 +125,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		OverLimit: overLimitCache,
 		Leases:    leases,
 	}
-	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
+	ports := newDecidePorts(rules, wiringDecisionStores, clock, log)
 	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
 		cleanup3()
@@ -185,7 +185,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	statisticsOptions := s.Statistics
-	statistics := newStatistics(reloadRules, decider, statisticsOptions)
+	statistics := newStatistics(rules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
 	if err != nil {
 		cleanup6()
@@ -220,7 +220,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   ratelimitapiDecider,
-		Rules:      reloadRules,
+		Rules:      rules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,
 		Sink:       sink,
@@ -258,7 +258,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Memory: memoryConfig,
 		Root:   rootSecret,
 	}
-	wiringPartMetrics := newPartMetrics(parts, registerer)
 	cache, cleanup8, err := chooseSessionCache(ctx, wiringSessionCacheSettings, clock, wiringPartMetrics, log)
 	if err != nil {
 		cleanup7()
@@ -386,8 +385,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:  authstoreDevices,
 		Throttle: throttle,
 		Waiter:   waiter,
+		Reporter: reporter,
 		Metrics:  wiringPartMetrics,
-		Log:      log,
 	}
 	notifier := chooseNotifier(couriers, brand, stepupCouriers, wiringNoticePorts)
 	publishersPorts := inprocess.PublishersPorts{
@@ -465,7 +464,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	quarantiningService := quarantining.New(quarantiningPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(authority, quarantiningService)
 	recheckConfig := s.Recheck
-	recheck := eventlog.NewRecheck(log)
 	recheckPorts := delegating.RecheckPorts{
 		Transactions: runner,
 		Policies:     policies,
@@ -473,7 +471,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Publishers:   publishers,
 		Clock:        clock,
 		Waiter:       waiter,
-		Reporter:     recheck,
+		Reporter:     reporter,
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
 	reviews := registryrecordsStores.Reviews
@@ -514,7 +512,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
 	reviewBacklog := registryrecordsStores.Backlog
 	reviewNotices := registryrecordsStores.ReviewNotices
-	reporter := newReviewReporter(log, wiringPartMetrics)
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
 		Backlog:  reviewBacklog,
@@ -541,7 +538,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	sender, cleanup10 := webhook.New()
-	notifyingReporter := newDeliveryReporter(log, wiringPartMetrics)
 	runnerPorts := notifying.RunnerPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
@@ -550,7 +546,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 		Waiter:     waiter,
 		Entropy:    entropy,
-		Reporter:   notifyingReporter,
+		Reporter:   reporter,
 	}
 	notifyingRunner := notifying.NewRunner(schedule, runnerPorts)
 	mirroringConfig := s.Mirroring
@@ -577,8 +573,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	operator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
-	mirroringReporter := newMirrorReporter(log, wiringPartMetrics)
-	mirroringRunner := mirroring.NewRunner(operator, mirroringReporter)
+	mirroringRunner := mirroring.NewRunner(operator, reporter)
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
@@ -934,7 +929,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
-	limits := newConsoleLimits(parts, reloadRules, decider)
+	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	wiringReadiness := &readiness{}
 	dependencyStates := newDependencyStates(wiringReadiness)
@@ -980,20 +975,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Counts:        historyCounts,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
-	retentionReporter := newRetentionReporter(log, registerer)
 	retentionRunnerPorts := retention.RunnerPorts{
 		Sweeper:  sweeper,
 		Waiter:   waiter,
 		Entropy:  entropy,
-		Reporter: retentionReporter,
+		Reporter: reporter,
 	}
 	retentionRunner := retention.NewRunner(retentionConfig, retentionRunnerPorts)
 	historyTotals := stores.HistoryTotals
-	gather := eventlog.NewGather(log)
 	learningRunnerPorts := learning.RunnerPorts{
 		Totals:   historyTotals,
 		Waiter:   waiter,
-		Reporter: gather,
+		Reporter: reporter,
 	}
 	learningRunner := learning.NewRunner(learningRunnerPorts)
 	wiringApiParts := apiParts{
@@ -1082,8 +1075,8 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	budget := requestbody.NewBudget(requestbodyConfig)
 	decideConfig := s.Decide
 	options := s.Rules
-	rules := eventlog.NewRules(log)
-	reloadRules := reload.New(options, rules)
+	reporter := newLogReporter(log)
+	rules := reload.New(options, reporter)
 	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
@@ -1129,7 +1122,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		OverLimit: overLimitCache,
 		Leases:    leases,
 	}
-	ports := newDecidePorts(reloadRules, wiringDecisionStores, clock, log)
+	ports := newDecidePorts(rules, wiringDecisionStores, clock, log)
 	decider, err := decide.New(decideConfig, ports)
 	if err != nil {
 		cleanup3()
@@ -1163,7 +1156,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	statisticsOptions := s.Statistics
-	statistics := newStatistics(reloadRules, decider, statisticsOptions)
+	statistics := newStatistics(rules, decider, statisticsOptions)
 	debugapiStatistics, err := debugapi.NewStatistics(prometheusConfig, statistics, log)
 	if err != nil {
 		cleanup5()
@@ -1196,7 +1189,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Bodies:     budget,
 		Decider:    decider,
 		Recorded:   ratelimitapiDecider,
-		Rules:      reloadRules,
+		Rules:      rules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,
 		Sink:       sink,

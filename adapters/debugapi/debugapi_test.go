@@ -27,8 +27,7 @@ import (
 // noopReporter ignores all reports.
 type noopReporter struct{}
 
-func (noopReporter) Loaded(int, int) {}
-func (noopReporter) Refused(error)   {}
+func (noopReporter) Report(any) {}
 
 // fakeDecider returns the numbers that a test sets.
 type fakeDecider struct {

@@ -13,26 +13,24 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
 
-var _ notifying.Reporter = (*Deliveries)(nil)
-
 func TestDeliveries(t *testing.T) {
 	name, err := registry.ParseName("com.example/a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := logLines(t, func(log *logrus.Entry) {
-		d := NewDeliveries(log)
+		d := New(log)
 		tried := event.Delivery{Webhook: "w", Event: "e", Type: event.Published, Name: name, State: event.Delivered, Attempts: 1}
-		d.Attempted(tried)
+		d.Report(notifying.Attempted{Delivery: tried})
 		tried.State, tried.Problem = event.Pending, "the receiver answered with the status 500"
-		d.Attempted(tried)
+		d.Report(notifying.Attempted{Delivery: tried})
 		tried.State, tried.Attempts = event.Dead, 2
-		d.Attempted(tried)
-		d.Counted(3, 4)
-		d.DeliveryFailed(errors.New("no database"))
-		d.DeliveryFailed(errors.New("no database yet"))
-		d.Counted(3, 4)
-		d.DeliveryFailed(errors.New("no database again"))
+		d.Report(notifying.Attempted{Delivery: tried})
+		d.Report(notifying.Counted{Pending: 3, Dead: 4})
+		d.Report(notifying.DeliveryFailed{Err: errors.New("no database")})
+		d.Report(notifying.DeliveryFailed{Err: errors.New("no database yet")})
+		d.Report(notifying.Counted{Pending: 3, Dead: 4})
+		d.Report(notifying.DeliveryFailed{Err: errors.New("no database again")})
 	})
 	const fields = ` event=e problem="the receiver answered with the status 500" serverName=com.example/a type=published webhook=w`
 	want := []string{

@@ -1,92 +1,150 @@
 // Package eventlog writes what happens inside the service to its log: rate limit configurations
-// that are loaded or refused, notices and events that cannot be delivered, and old records that are
-// removed.
+// that are loaded or refused, notices and events that cannot be delivered, mirrors that are read, and
+// old records that are removed.
 package eventlog
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
-// manyRules is the number of rules from which on Loaded returns the memory of parsing to the system
+// manyRules is the number of rules from which on the memory of parsing them is returned to the system
 // at once. This takes a tenth of a second.
 const manyRules = 10_000
 
-// Rules logs rate limit configurations. It implements reload.Reporter, which calls it from one
-// goroutine.
-type Rules struct {
-	log    *logrus.Entry
-	loaded bool // a configuration is in force
+// Log writes events to the log. It has neither the recipients of notices nor the URLs of webhooks. It
+// implements [report.Reporter].
+type Log struct {
+	log              *logrus.Entry
+	rulesInForce     atomic.Bool
+	deliveriesFailed atomic.Bool // the service itself fails, and the log says so
 }
 
-// NewRules returns a Rules that writes to log.
-func NewRules(log *logrus.Entry) *Rules { return &Rules{log: log} }
+var _ report.Reporter = (*Log)(nil)
 
-// Loaded logs that a configuration is in force.
-func (r *Rules) Loaded(domains, rules int) {
-	r.loaded = true
-	r.log.WithFields(logrus.Fields{"domains": domains, "rules": rules}).Info("rate limit configuration is in force")
-	if rules >= manyRules {
+// New returns a Log that writes to log.
+func New(log *logrus.Entry) *Log { return &Log{log: log} }
+
+// Report implements [report.Reporter].
+func (l *Log) Report(e any) {
+	switch e := e.(type) {
+	case reload.InForce:
+		l.logRules(e)
+	case reload.Rejected:
+		l.logRejection(e)
+	case notices.Failed:
+		l.log.WithError(e.Err).WithField("kind", string(e.Kind)).Warn("a notice could not be delivered")
+	case notices.Dropped:
+		l.log.WithField("notices", e.Count).Warn("notices were dropped")
+	case retention.Swept:
+		l.logSweep(e)
+	case learning.GatherFailed:
+		l.log.WithError(e.Err).Warn("what sign-ins have taught about everybody could not be gathered; it is kept, and the next attempt follows")
+	case delegating.RecheckFailed:
+		l.log.WithError(e.Err).Warn("policies of publishers could not be checked; the next attempt follows")
+	case reviewing.ReminderFailed:
+		l.log.WithError(e.Err).Warn("reviewers and submitters could not be notified of reviews; the next attempt follows")
+	case notifying.Attempted:
+		l.logAttempt(e.Delivery)
+	case notifying.Counted:
+		l.deliveriesFailed.Store(false) // the database works
+	case notifying.DeliveryFailed:
+		l.logDeliveryFailure(e.Err)
+	case mirroring.Synced:
+		l.logSync(e)
+	case mirroring.SyncFailed:
+		l.logSyncFailure(e)
+	}
+}
+
+func (l *Log) logRules(e reload.InForce) {
+	l.rulesInForce.Store(true)
+	l.log.WithFields(logrus.Fields{"domains": e.Domains, "rules": e.Rules}).Info("rate limit configuration is in force")
+	if e.Rules >= manyRules {
 		debug.FreeOSMemory()
 	}
 }
 
-// Refused logs everything that is wrong with a configuration.
-func (r *Rules) Refused(err error) {
-	line := r.log.WithError(err)
-	if r.loaded {
+// logRejection logs everything that is wrong with a configuration.
+func (l *Log) logRejection(e reload.Rejected) {
+	line := l.log.WithError(e.Err)
+	if l.rulesInForce.Load() {
 		line.Error("rate limit configuration is refused; the previous one stays in force")
 	} else {
 		line.Error("rate limit configuration is refused, and there is no previous one")
 	}
 }
 
-// Notices logs the notices that are not delivered, without their recipients. It implements
-// notices.Reporter.
-type Notices struct{ log *logrus.Entry }
-
-// NewNotices returns a Notices that writes to log.
-func NewNotices(log *logrus.Entry) Notices { return Notices{log} }
-
-// Sent logs nothing.
-func (Notices) Sent(notices.Kind) {}
-
-// Withheld logs nothing: a limit that is used up would fill the log.
-func (Notices) Withheld(notices.Kind) {}
-
-// Failed logs a notice that could not be delivered.
-func (n Notices) Failed(kind notices.Kind, err error) {
-	n.log.WithError(err).WithField("kind", string(kind)).Warn("a notice could not be delivered")
+// logSweep logs how many records of each kind were removed, if any, and the error.
+func (l *Log) logSweep(e retention.Swept) {
+	if len(e.Removed) > 0 {
+		line := l.log
+		for _, of := range e.Removed {
+			line = line.WithField(string(of.Kind), of.Count)
+		}
+		line.Info("old records were removed")
+	}
+	if e.Err != nil {
+		l.log.WithError(e.Err).Warn("old records could not be removed")
+	}
 }
 
-// Dropped logs how many notices were dropped because the queue was full or the service ended.
-func (n Notices) Dropped(count uint64) {
-	n.log.WithField("notices", count).Warn("notices were dropped")
-}
-
-// Retention logs what sweeps remove. It implements retention.Reporter.
-type Retention struct{ log *logrus.Entry }
-
-// NewRetention returns a Retention that writes to log.
-func NewRetention(log *logrus.Entry) Retention { return Retention{log} }
-
-// Removed logs how many records of each kind were removed, if any.
-func (r Retention) Removed(removed []retention.Removed) {
-	if len(removed) == 0 {
+// logAttempt logs an attempt that failed: as a warning if it was the last one.
+func (l *Log) logAttempt(tried event.Delivery) {
+	if tried.State == event.Delivered {
 		return
 	}
-	line := r.log
-	for _, of := range removed {
-		line = line.WithField(string(of.Kind), of.Count)
+	line := l.log.WithFields(logrus.Fields{
+		"webhook": string(tried.Webhook), "event": string(tried.Event), "type": string(tried.Type), "serverName": tried.Name.String(),
+		"attempt": tried.Attempts, "problem": tried.Problem,
+	})
+	if tried.State == event.Dead {
+		line.Warn("an event could not be delivered and is dead")
+	} else {
+		line.Info("an event could not be delivered; the next attempt follows")
 	}
-	line.Info("old records were removed")
 }
 
-// Failed logs the error of a sweep.
-func (r Retention) Failed(err error) {
-	r.log.WithError(err).Warn("old records could not be removed")
+// logDeliveryFailure logs an error of the service itself: as a warning if it is the first one since the
+// database worked, because there is one every few seconds while it is away.
+func (l *Log) logDeliveryFailure(err error) {
+	level := logrus.WarnLevel
+	if l.deliveriesFailed.Swap(true) {
+		level = logrus.DebugLevel
+	}
+	l.log.WithError(err).Log(level, "events could not be delivered; the next attempt follows")
+}
+
+// logSync logs a read that changed something, or refused something.
+func (l *Log) logSync(e mirroring.Synced) {
+	if len(e.Summary.Count) == 0 {
+		return
+	}
+	line := l.log.WithFields(logrus.Fields{"mirror": string(e.Name), "records": e.Summary.Records, "servers": e.Summary.Servers})
+	for verdict, n := range e.Summary.Count {
+		line = line.WithField(string(verdict), n)
+	}
+	line.Info("another registry was read")
+}
+
+func (l *Log) logSyncFailure(e mirroring.SyncFailed) {
+	if e.Name == "" {
+		l.log.WithError(e.Err).Warn("the mirrors could not be listed; the next attempt follows")
+		return
+	}
+	l.log.WithError(e.Err).WithField("mirror", string(e.Name)).
+		Warn("another registry could not be read; what it listed before stays listed, and the next attempt follows")
 }

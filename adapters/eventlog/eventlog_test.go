@@ -14,13 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 )
 
-var (
-	_ reload.Reporter  = (*Rules)(nil)
-	_ notices.Reporter = Notices{}
-
-	_ retention.Reporter = Retention{}
-)
-
 // logLines returns the lines that do writes, with level, error and fields.
 func logLines(t *testing.T, do func(*logrus.Entry)) []string {
 	t.Helper()
@@ -39,10 +32,10 @@ func logLines(t *testing.T, do func(*logrus.Entry)) []string {
 
 func TestRules(t *testing.T) {
 	got := logLines(t, func(log *logrus.Entry) {
-		r := NewRules(log)
-		r.Refused(errors.New("a.yaml:1: bad"))
-		r.Loaded(1, manyRules)
-		r.Refused(errors.New("a.yaml:2: bad"))
+		r := New(log)
+		r.Report(reload.Rejected{Err: errors.New("a.yaml:1: bad")})
+		r.Report(reload.InForce{Domains: 1, Rules: manyRules})
+		r.Report(reload.Rejected{Err: errors.New("a.yaml:2: bad")})
 	})
 	want := []string{
 		`level=error msg="rate limit configuration is refused, and there is no previous one" error="a.yaml:1: bad"`,
@@ -56,11 +49,11 @@ func TestRules(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	got := logLines(t, func(log *logrus.Entry) {
-		n := NewNotices(log)
-		n.Sent(notices.Replay)
-		n.Withheld(notices.Replay)
-		n.Failed(notices.Replay, errors.New("refused"))
-		n.Dropped(3)
+		n := New(log)
+		n.Report(notices.Sent{Kind: notices.Replay})
+		n.Report(notices.Withheld{Kind: notices.Replay})
+		n.Report(notices.Failed{Kind: notices.Replay, Err: errors.New("refused")})
+		n.Report(notices.Dropped{Count: 3})
 	})
 	want := []string{
 		`level=warning msg="a notice could not be delivered" error=refused kind=` + string(notices.Replay),
@@ -73,10 +66,12 @@ func TestNotices(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	got := logLines(t, func(log *logrus.Entry) {
-		r := NewRetention(log)
-		r.Removed(nil)
-		r.Removed([]retention.Removed{{Kind: retention.Devices, Count: 2}, {Kind: retention.Sessions, Count: 3}})
-		r.Failed(errors.New("refused"))
+		r := New(log)
+		r.Report(retention.Swept{})
+		r.Report(retention.Swept{
+			Removed: []retention.Removed{{Kind: retention.Devices, Count: 2}, {Kind: retention.Sessions, Count: 3}},
+			Err:     errors.New("refused"),
+		})
 	})
 	want := []string{
 		`level=info msg="old records were removed" devices=2 sessions=3`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
@@ -157,30 +158,22 @@ func TestSessionChecks(t *testing.T) {
 	checkMetrics(t, registry, map[string]float64{"tollgate_session_checks_total records": 1, "tollgate_session_checks_total copy": 2})
 }
 
-// recordedNotices is an observer of notices that records its calls.
-type recordedNotices []string
-
-func (r *recordedNotices) Sent(k notices.Kind)     { *r = append(*r, "sent "+string(k)) }
-func (r *recordedNotices) Withheld(k notices.Kind) { *r = append(*r, "withheld "+string(k)) }
-func (r *recordedNotices) Failed(k notices.Kind, e error) {
-	*r = append(*r, "failed "+string(k)+" "+e.Error())
+// newReports returns a Reports of a service of which all parts run.
+func newReports(r prometheus.Registerer) *Reports {
+	return NewReports(Registerers{Auth: r, Registry: r, All: r})
 }
-func (r *recordedNotices) Dropped(uint64) { *r = append(*r, "dropped") }
 
 func TestNotices(t *testing.T) {
-	registry, recorded := prometheus.NewRegistry(), &recordedNotices{}
-	n := NewNotices(recorded, registry)
-	n.Sent(notices.Replay)
-	n.Withheld(notices.NewDevice)
-	n.Failed(notices.SignInLocked, errDefect)
-	n.Dropped(7)
+	registry := prometheus.NewRegistry()
+	n := newReports(registry)
+	n.Report(notices.Sent{Kind: notices.Replay})
+	n.Report(notices.Withheld{Kind: notices.NewDevice})
+	n.Report(notices.Failed{Kind: notices.SignInLocked, Err: errDefect})
+	n.Report(notices.Dropped{Count: 7})
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_notices_total sent": 1, "tollgate_notices_total withheld": 1,
 		"tollgate_notices_total failed": 1, "tollgate_notices_total dropped": 7,
 	})
-	if !slices.Equal(*recorded, []string{"sent replay", "withheld new_device", "failed sign_in_locked a defect", "dropped"}) {
-		t.Errorf("the next observer received %q", *recorded)
-	}
 }
 
 func TestQueuedNotices(t *testing.T) {
@@ -195,48 +188,40 @@ func TestQueuedNotices(t *testing.T) {
 	checkMetrics(t, none, map[string]float64{})
 }
 
-// ignoredSweeps is an observer of sweeps that does nothing.
-type ignoredSweeps struct{}
-
-func (ignoredSweeps) Removed([]retention.Removed) {}
-
-func (ignoredSweeps) Failed(error) {}
-
 func TestRemovedRecords(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	r := NewRetention(ignoredSweeps{}, registry)
-	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}})
-	r.Removed([]retention.Removed{{Kind: retention.Sessions, Count: 2}})
+	r := newReports(registry)
+	r.Report(retention.Swept{Removed: []retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}}})
+	r.Report(retention.Swept{Removed: []retention.Removed{{Kind: retention.Sessions, Count: 2}}})
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_records_removed_total sessions": 5, "tollgate_records_removed_total audit_events": 1000,
 	})
 }
 
-// ignoredDeliveries counts the reports that it gets.
-type ignoredDeliveries struct{ reports int }
-
-func (i *ignoredDeliveries) Attempted(event.Delivery) { i.reports++ }
-func (i *ignoredDeliveries) Counted(int, int)         { i.reports++ }
-func (i *ignoredDeliveries) DeliveryFailed(error)     { i.reports++ }
-
 func TestDeliveries(t *testing.T) {
-	registry, to := prometheus.NewRegistry(), &ignoredDeliveries{}
-	d := NewDeliveries(to, registry)
+	registry := prometheus.NewRegistry()
+	d := newReports(registry)
 	for state, n := range map[event.State]int{event.Delivered: 3, event.Pending: 2, event.Dead: 1} {
 		for range n {
-			d.Attempted(event.Delivery{State: state})
+			d.Report(notifying.Attempted{Delivery: event.Delivery{State: state}})
 		}
 	}
-	d.Counted(9, 9)
-	d.Counted(5, 7)
-	d.DeliveryFailed(errDefect)
+	d.Report(notifying.Counted{Pending: 9, Dead: 9})
+	d.Report(notifying.Counted{Pending: 5, Dead: 7})
+	d.Report(notifying.DeliveryFailed{Err: errDefect})
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_webhook_attempts_total delivered": 3, "tollgate_webhook_attempts_total failed": 2, "tollgate_webhook_attempts_total dead": 1,
 		"tollgate_webhook_events_pending": 5, "tollgate_webhook_events_dead": 7,
 	})
-	if to.reports != 6+2+1 {
-		t.Errorf("%d reports were passed on, want 9", to.reports)
-	}
+}
+
+func TestReviews(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	v := newReports(registry)
+	v.Report(reviewing.Counted{Pending: 9})
+	v.Report(reviewing.Counted{Pending: 5})
+	v.Report(reviewing.ReminderFailed{Err: errDefect})
+	checkMetrics(t, registry, map[string]float64{"tollgate_reviews_pending": 5})
 }
 
 // TestZeros checks that every series with known labels exists, with the value 0, before the first
@@ -247,10 +232,7 @@ func TestZeros(t *testing.T) {
 	NewPublisher(nil, registry)
 	NewOwnership(fakeRegistries{}, []string{"a", "b", "c", "d", "e", "f"}, registry)
 	NewSessionCache(nil, registry)
-	NewNotices(nil, registry)
-	NewRetention(nil, registry)
-	NewDeliveries(nil, registry)
-	NewReviews(nil, registry)
+	newReports(registry)
 	NewAudit(registry)
 	series := map[string]int{}
 	for name := range allSamples(t, registry) {
@@ -264,7 +246,7 @@ func TestZeros(t *testing.T) {
 		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2, "tollgate_login_score_difference": 1,
 		"tollgate_login_history_silent_total": 3,
 		"tollgate_webhook_attempts_total":     3, "tollgate_webhook_events_pending": 1, "tollgate_webhook_events_dead": 1,
-		"tollgate_reviews_pending": 1,
+		"tollgate_reviews_pending": 1, "tollgate_mirror_reads_total": 2,
 	}
 	if !maps.Equal(series, wanted) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)

@@ -9,10 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
-// Mirrors shows the states of mirrors and counts reads of other registries, and passes the reports
-// on. It implements mirrors.Reporter.
-type Mirrors struct {
-	reporter    mirroring.Reporter
+// mirrors shows the states of mirrors and counts reads of other registries.
+type mirrors struct {
 	lastSuccess *prometheus.GaugeVec
 	servers     *prometheus.GaugeVec
 	failing     *prometheus.GaugeVec
@@ -25,10 +23,9 @@ type Mirrors struct {
 // readSucceeded is the outcome of a read that succeeded.
 const readSucceeded = "succeeded"
 
-// NewMirrors returns a Mirrors that passes reports on to a reporter.
-func NewMirrors(to mirroring.Reporter, r prometheus.Registerer) *Mirrors {
-	m := &Mirrors{
-		reporter: to, shown: make(map[mirror.Name]bool),
+func newMirrors(r prometheus.Registerer) *mirrors {
+	m := &mirrors{
+		shown: make(map[mirror.Name]bool),
 		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tollgate_mirror_last_success_timestamp_seconds",
 			Help: "When the last read of another registry that succeeded began, as Unix time; 0 before the first.",
@@ -50,22 +47,22 @@ func NewMirrors(to mirroring.Reporter, r prometheus.Registerer) *Mirrors {
 	return m
 }
 
-// Synced counts a read that succeeded.
-func (m *Mirrors) Synced(name mirror.Name, s mirroring.Summary) {
-	m.reads.increment(readSucceeded)
-	m.reporter.Synced(name, s)
-}
-
-// SyncFailed counts a read that failed.
-func (m *Mirrors) SyncFailed(name mirror.Name, err error) {
-	if name != "" {
-		m.reads.increment(failed)
+// report counts an event of the reads of other registries.
+func (m *mirrors) report(e any) {
+	switch e := e.(type) {
+	case mirroring.Synced:
+		m.reads.increment(readSucceeded)
+	case mirroring.SyncFailed:
+		if e.Name != "" { // else the mirrors could not be listed
+			m.reads.increment(failed)
+		}
+	case mirroring.Listed:
+		m.show(e.Mirrors)
 	}
-	m.reporter.SyncFailed(name, err)
 }
 
-// Listed sets the gauges, and removes those of mirrors that are not there any more.
-func (m *Mirrors) Listed(all []mirror.Mirror) {
+// show sets the gauges, and removes those of mirrors that are not there any more.
+func (m *mirrors) show(all []mirror.Mirror) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	listed := make(map[mirror.Name]bool, len(all))
@@ -91,7 +88,6 @@ func (m *Mirrors) Listed(all []mirror.Mirror) {
 		}
 	}
 	m.shown = listed
-	m.reporter.Listed(all)
 }
 
 const microsPerSecond = 1e6

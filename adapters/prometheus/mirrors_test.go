@@ -11,40 +11,32 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 )
 
-// countedMirrors counts the reports that are passed on.
-type countedMirrors struct{ synced, failed, listed int }
-
-func (c *countedMirrors) Synced(mirror.Name, mirroring.Summary) { c.synced++ }
-func (c *countedMirrors) SyncFailed(mirror.Name, error)         { c.failed++ }
-func (c *countedMirrors) Listed([]mirror.Mirror)                { c.listed++ }
-
 func TestMirrors(t *testing.T) {
-	registry, passed := prometheus.NewRegistry(), &countedMirrors{}
-	m := NewMirrors(passed, registry)
+	registry := prometheus.NewRegistry()
+	m := newReports(registry)
 	at := time.Unix(1_800_000_000, 0)
-	m.Listed([]mirror.Mirror{
+	m.Report(mirroring.Listed{Mirrors: []mirror.Mirror{
 		{Name: "new"}, {Name: "gone"},
 		{Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
-	})
-	m.Listed([]mirror.Mirror{{Name: "new"}, {Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}}})
-	m.Synced("corp", mirroring.Summary{})
-	m.SyncFailed("corp", errDefect)
-	m.SyncFailed("", errDefect) // no registry was read
+	}})
+	m.Report(mirroring.Listed{Mirrors: []mirror.Mirror{
+		{Name: "new"}, {Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
+	}})
+	m.Report(mirroring.Synced{Name: "corp"})
+	m.Report(mirroring.SyncFailed{Name: "corp", Err: errDefect})
+	m.Report(mirroring.SyncFailed{Err: errDefect}) // no registry was read
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_mirror_last_success_timestamp_seconds corp": 1_800_000_000,
 		"tollgate_mirror_servers corp":                        7, "tollgate_mirror_failing corp": 1,
 		"tollgate_mirror_reads_total succeeded": 1, "tollgate_mirror_reads_total failed": 1,
 	})
-	if *passed != (countedMirrors{synced: 1, failed: 2, listed: 2}) {
-		t.Errorf("passed on: %+v", *passed)
-	}
 }
 
 // TestRemovedMirrorsVanish checks that a mirror has its gauges, also with the value 0, as long as it is
 // listed and no longer.
 func TestRemovedMirrorsVanish(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m := NewMirrors(&countedMirrors{}, registry)
+	m := newReports(registry)
 	gone := mirror.Mirror{Name: "gone", State: mirror.State{LastSuccess: time.Unix(1, 0), FailingSince: time.Unix(2, 0), Servers: 3}}
 	for _, listed := range [][]string{
 		{}, {"gone", "new"}, {"new"}, {},
@@ -58,7 +50,7 @@ func TestRemovedMirrorsVanish(t *testing.T) {
 			}
 			all = append(all, one)
 		}
-		m.Listed(all)
+		m.Report(mirroring.Listed{Mirrors: all})
 		samples := allSamples(t, registry)
 		for _, gauge := range []string{"tollgate_mirror_last_success_timestamp_seconds", "tollgate_mirror_servers", "tollgate_mirror_failing"} {
 			for _, name := range []string{"gone", "new"} {

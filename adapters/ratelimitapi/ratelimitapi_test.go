@@ -46,8 +46,7 @@ var now = time.Unix(1_700_000_000/60*60+10, 0)
 // noopReporter ignores all reports.
 type noopReporter struct{}
 
-func (noopReporter) Loaded(int, int) {}
-func (noopReporter) Refused(error)   {}
+func (noopReporter) Report(any) {}
 
 // callCounter counts the calls that were measured.
 type callCounter struct{ calls atomic.Int64 }

@@ -72,8 +72,7 @@ func TestContract(t *testing.T) {
 // discardReporter ignores all reports.
 type discardReporter struct{}
 
-func (discardReporter) Loaded(int, int) {}
-func (discardReporter) Refused(error)   {}
+func (discardReporter) Report(any) {}
 
 // followSource brings the configurations of the source into force until the test ends.
 func followSource(t *testing.T, s *Source) *reload.Rules {

@@ -37,8 +37,7 @@ func isWhole(a, b uint32) bool {
 
 type silent struct{}
 
-func (silent) Loaded(_, _ int) {}
-func (silent) Refused(error)   {}
+func (silent) Report(any) {}
 
 // newConfiguration returns two rules with limits, and further rules that make the set large enough
 // to measure.

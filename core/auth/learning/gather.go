@@ -6,23 +6,21 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
 // Interval is the time between two calls of Gather: so late do sign-ins count for everybody.
 const Interval = 5 * time.Second
 
-// Reporter receives the errors of a Runner, which calls it from one goroutine.
-type Reporter interface {
-	// GatherFailed reports that what sign-ins have taught could not be gathered. It stays stored,
-	// and the next attempt follows.
-	GatherFailed(err error)
-}
+// GatherFailed is the event of counts that could not be gathered. They stay stored, and the next attempt
+// follows.
+type GatherFailed struct{ Err error }
 
 // RunnerPorts are the dependencies of a Runner.
 type RunnerPorts struct {
 	Totals   authstore.HistoryTotals
 	Waiter   clock.Waiter
-	Reporter Reporter
+	Reporter report.Reporter
 }
 
 // Runner gathers at intervals. Several Runners may work on the same records at the same time.
@@ -37,7 +35,7 @@ func (r *Runner) Run(ctx context.Context) {
 	for r.ports.Waiter.Wait(ctx, Interval) {
 		_, err := r.ports.Totals.Gather(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			r.ports.Reporter.GatherFailed(err)
+			r.ports.Reporter.Report(GatherFailed{err})
 		}
 		failing = err != nil
 	}

@@ -37,7 +37,7 @@ func (w *countingWaiter) Wait(ctx context.Context, d time.Duration) bool {
 
 type failures []error
 
-func (f *failures) GatherFailed(err error) { *f = append(*f, err) }
+func (f *failures) Report(event any) { *f = append(*f, event.(learning.GatherFailed).Err) }
 
 func TestRunner(t *testing.T) {
 	first, second, third := errors.New("first"), errors.New("second"), errors.New("third")

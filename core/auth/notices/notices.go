@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -83,23 +84,25 @@ type Ports struct {
 
 	Couriers Couriers
 	Throttle throttle.Throttle
-	Reporter Reporter
+	Reporter report.Reporter
 	Waiter   clock.Waiter
 }
 
-// Reporter receives the outcome of each notice. Its methods must be safe for concurrent use.
-type Reporter interface {
-	// Sent reports that a courier has accepted a notice.
-	Sent(kind Kind)
-	// Withheld reports a notice that was not sent because the person no longer has an account, has
-	// no address for a configured channel, or has reached the limit.
-	Withheld(kind Kind)
-	// Failed reports that a notice could not be delivered.
-	Failed(kind Kind, err error)
-	// Dropped reports how many notices were dropped because the queue was full or the process
-	// stopped.
-	Dropped(count uint64)
-}
+// The events of a Notifier.
+type (
+	// Sent means that a courier has accepted a notice.
+	Sent struct{ Kind Kind }
+	// Withheld means that a notice was not sent because the person no longer has an account, has no
+	// address for a configured channel, or has reached the limit.
+	Withheld struct{ Kind Kind }
+	// Failed means that a notice could not be delivered.
+	Failed struct {
+		Kind Kind
+		Err  error
+	}
+	// Dropped means that notices were dropped because the queue was full or the process stopped.
+	Dropped struct{ Count uint64 }
+)
 
 // Notifier queues notices and sends them. The methods of a nil Notifier are no-ops. It is safe for
 // concurrent use.
@@ -172,7 +175,7 @@ func (n *Notifier) runWorker(ctx context.Context) {
 
 func (n *Notifier) reportDropped() {
 	if count := n.dropped.Swap(0); count > 0 {
-		n.ports.Reporter.Dropped(count)
+		n.ports.Reporter.Report(Dropped{count})
 	}
 }
 
@@ -199,11 +202,11 @@ func (n *Notifier) deliverEvent(ctx context.Context, event Event) {
 	}
 	switch {
 	case err != nil:
-		n.ports.Reporter.Failed(event.Kind, err)
+		n.ports.Reporter.Report(Failed{event.Kind, err})
 	case sent:
-		n.ports.Reporter.Sent(event.Kind)
+		n.ports.Reporter.Report(Sent{event.Kind})
 	default:
-		n.ports.Reporter.Withheld(event.Kind)
+		n.ports.Reporter.Report(Withheld{event.Kind})
 	}
 }
 

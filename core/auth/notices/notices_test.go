@@ -89,28 +89,19 @@ type testReporter struct {
 	dropped        uint64
 }
 
-func (j *testReporter) Sent(notices.Kind) {
+func (j *testReporter) Report(event any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.sent++
-}
-
-func (j *testReporter) Withheld(notices.Kind) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.withheld++
-}
-
-func (j *testReporter) Failed(_ notices.Kind, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failed = append(j.failed, err)
-}
-
-func (j *testReporter) Dropped(n uint64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.dropped += n
+	switch e := event.(type) {
+	case notices.Sent:
+		j.sent++
+	case notices.Withheld:
+		j.withheld++
+	case notices.Failed:
+		j.failed = append(j.failed, e.Err)
+	case notices.Dropped:
+		j.dropped += e.Count
+	}
 }
 
 type fixture struct {

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Reporter receives the outcome of each sweep of a Runner, which calls it from one goroutine.
-type Reporter interface {
-	// Removed reports what a sweep removed.
-	Removed(removed []Removed)
-	// Failed reports the error of a sweep, after Removed.
-	Failed(err error)
+// Swept is the event of a sweep: what it removed, and its error if there was one.
+type Swept struct {
+	Removed []Removed
+	Err     error
 }
 
 // Runner sweeps at intervals.
@@ -28,7 +27,7 @@ type RunnerPorts struct {
 	Sweeper  *Sweeper
 	Waiter   clock.Waiter
 	Entropy  secrets.Entropy
-	Reporter Reporter
+	Reporter report.Reporter
 }
 
 // NewRunner returns a runner that sweeps once per interval of the configuration.
@@ -59,8 +58,8 @@ func (r *Runner) randomWait() time.Duration {
 // failure.
 func (r *Runner) sweepOnce(ctx context.Context) {
 	removed, err := r.ports.Sweeper.Sweep(ctx)
-	r.ports.Reporter.Removed(removed)
-	if err != nil && ctx.Err() == nil {
-		r.ports.Reporter.Failed(err)
+	if ctx.Err() != nil {
+		err = nil
 	}
+	r.ports.Reporter.Report(Swept{removed, err})
 }

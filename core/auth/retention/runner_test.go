@@ -32,9 +32,13 @@ type testReporter struct {
 	failures []error
 }
 
-func (r *testReporter) Removed(removed []retention.Removed) { r.removed = append(r.removed, removed) }
-
-func (r *testReporter) Failed(err error) { r.failures = append(r.failures, err) }
+func (r *testReporter) Report(event any) {
+	swept := event.(retention.Swept)
+	r.removed = append(r.removed, swept.Removed)
+	if swept.Err != nil {
+		r.failures = append(r.failures, swept.Err)
+	}
+}
 
 // constantEntropy fills every byte with the same value.
 type constantEntropy byte

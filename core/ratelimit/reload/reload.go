@@ -8,21 +8,22 @@ import (
 	"sync/atomic"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 )
 
-// Reporter receives the result of every configuration. Its methods are called one at a time.
-type Reporter interface {
-	// Loaded is called when a configuration is in force.
-	Loaded(domains, rules int)
-	// Refused is called when a configuration is invalid. err is ruleset.Faults, one on each line.
-	Refused(err error)
-}
+// The events of Rules, which reports them one at a time.
+type (
+	// InForce means that a configuration is in force.
+	InForce struct{ Domains, Rules int }
+	// Rejected means that a configuration is invalid. Err is ruleset.Faults, one on each line.
+	Rejected struct{ Err error }
+)
 
 // Rules holds the rules in force. It is safe for concurrent use.
 type Rules struct {
 	options  ruleset.Options
-	reporter Reporter
+	reporter report.Reporter
 
 	applyMutex sync.Mutex
 	current    atomic.Pointer[ruleset.Set]
@@ -31,7 +32,7 @@ type Rules struct {
 }
 
 // New returns Rules without any in force.
-func New(o ruleset.Options, r Reporter) *Rules {
+func New(o ruleset.Options, r report.Reporter) *Rules {
 	return &Rules{options: o, reporter: r}
 }
 
@@ -60,11 +61,11 @@ func (r *Rules) Apply(sources []ruleset.Source) error {
 	set, err := ruleset.Compile(sources, o)
 	if err != nil {
 		r.refused.Add(1)
-		r.reporter.Refused(err)
+		r.reporter.Report(Rejected{err})
 		return err
 	}
 	r.current.Store(set)
 	r.loaded.Add(1)
-	r.reporter.Loaded(set.DomainCount(), set.RuleCount())
+	r.reporter.Report(InForce{set.DomainCount(), set.RuleCount()})
 	return nil
 }

@@ -12,8 +12,14 @@ type reports struct {
 	refused []error
 }
 
-func (r *reports) Loaded(domains, rules int) { r.loaded = append(r.loaded, [2]int{domains, rules}) }
-func (r *reports) Refused(err error)         { r.refused = append(r.refused, err) }
+func (r *reports) Report(event any) {
+	switch e := event.(type) {
+	case InForce:
+		r.loaded = append(r.loaded, [2]int{e.Domains, e.Rules})
+	case Rejected:
+		r.refused = append(r.refused, e.Err)
+	}
+}
 
 // scriptedSource is a rule source that delivers one configuration after another.
 type scriptedSource [][]ruleset.Source

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -51,14 +52,11 @@ type RecheckPorts struct {
 	Publishers   authority.Publishers
 	Clock        clock.Clock
 	Waiter       clock.Waiter
-	Reporter     RecheckReporter
+	Reporter     report.Reporter
 }
 
-// RecheckReporter receives the errors of checks. Its method must be safe for concurrent use.
-type RecheckReporter interface {
-	// RecheckFailed reports that policies could not be checked. They are checked later.
-	RecheckFailed(err error)
-}
+// RecheckFailed is the event of policies that could not be checked. They are checked later.
+type RecheckFailed struct{ Err error }
 
 // Rechecker checks policies. Several instances may run at the same time: one of them checks a policy
 // that is due.
@@ -77,7 +75,7 @@ func (r *Rechecker) Run(ctx context.Context) {
 	}
 	for {
 		if err := r.CheckDue(ctx); err != nil && ctx.Err() == nil {
-			r.ports.Reporter.RecheckFailed(err)
+			r.ports.Reporter.Report(RecheckFailed{err})
 		}
 		if !r.ports.Waiter.Wait(ctx, min(r.config.Interval, maxInterval)) {
 			return

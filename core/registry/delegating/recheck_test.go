@@ -79,7 +79,9 @@ func (fx *recheckFixture) NotifyMaker(n authority.PublisherNotice) {
 	fx.notices = append(fx.notices, n)
 }
 
-func (fx *recheckFixture) RecheckFailed(err error) { fx.failed = append(fx.failed, err) }
+func (fx *recheckFixture) Report(event any) {
+	fx.failed = append(fx.failed, event.(delegating.RecheckFailed).Err)
+}
 
 func (fx *recheckFixture) Wait(ctx context.Context, d time.Duration) bool {
 	fx.waits = append(fx.waits, d)

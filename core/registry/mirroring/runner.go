@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
 const (
@@ -16,20 +17,26 @@ const (
 	parallelReads = 2
 )
 
-// Reporter receives what a Runner does. Its methods must be safe for concurrent use.
-type Reporter interface {
-	// Synced reports a read that succeeded.
-	Synced(name mirror.Name, s Summary)
-	// SyncFailed reports a read that failed, or with an empty name that the mirrors cannot be listed.
-	SyncFailed(name mirror.Name, err error)
-	// Listed reports the states of all mirrors.
-	Listed(all []mirror.Mirror)
-}
+// The events of a Runner.
+type (
+	// Synced is a read that succeeded.
+	Synced struct {
+		Name    mirror.Name
+		Summary Summary
+	}
+	// SyncFailed is a read that failed, or with an empty name that the mirrors cannot be listed.
+	SyncFailed struct {
+		Name mirror.Name
+		Err  error
+	}
+	// Listed has the states of all mirrors.
+	Listed struct{ Mirrors []mirror.Mirror }
+)
 
 // Runner reads other registries when that is due. Several instances may run at the same time.
 type Runner struct {
 	operator *Operator
-	reporter Reporter
+	reporter report.Reporter
 	slots    chan struct{}
 
 	mu      sync.Mutex
@@ -37,7 +44,7 @@ type Runner struct {
 }
 
 // NewRunner returns a runner.
-func NewRunner(o *Operator, r Reporter) *Runner {
+func NewRunner(o *Operator, r report.Reporter) *Runner {
 	return &Runner{operator: o, reporter: r, slots: make(chan struct{}, parallelReads), reading: make(map[mirror.Name]bool)}
 }
 
@@ -47,7 +54,7 @@ func (r *Runner) Run(ctx context.Context) {
 	defer all.Wait()
 	for {
 		if err := r.start(ctx, &all); err != nil && ctx.Err() == nil {
-			r.reporter.SyncFailed("", err)
+			r.reporter.Report(SyncFailed{"", err})
 		}
 		if !r.operator.ports.Waiter.Wait(ctx, lookEvery) {
 			return
@@ -61,7 +68,7 @@ func (r *Runner) start(ctx context.Context, all *sync.WaitGroup) error {
 	if err != nil {
 		return err
 	}
-	r.reporter.Listed(mirrors)
+	r.reporter.Report(Listed{mirrors})
 	now := r.operator.now()
 	for _, m := range mirrors {
 		if !m.IsDue(now) || !r.claim(m.Name) {
@@ -87,9 +94,9 @@ func (r *Runner) read(ctx context.Context, name mirror.Name) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrBusy), errors.Is(err, errLeaseLost):
 	case err != nil:
-		r.reporter.SyncFailed(name, err)
+		r.reporter.Report(SyncFailed{name, err})
 	default:
-		r.reporter.Synced(name, summary)
+		r.reporter.Report(Synced{name, summary})
 	}
 }
 

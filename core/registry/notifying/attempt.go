@@ -52,7 +52,7 @@ func (r *Runner) attempt(ctx context.Context, to *receiver, d event.Delivery) er
 	if err := r.ports.Deliveries.Update(ctx, d, now); err != nil {
 		return err
 	}
-	r.ports.Reporter.Attempted(d)
+	r.ports.Reporter.Report(Attempted{d})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -43,19 +44,19 @@ type RunnerPorts struct {
 	Clock      clock.Clock
 	Waiter     clock.Waiter
 	Entropy    secrets.Entropy
-	Reporter   Reporter
+	Reporter   report.Reporter
 }
 
-// Reporter receives what a Runner does. Its methods must be safe for concurrent use.
-type Reporter interface {
-	// Attempted reports an attempt. The state of the delivery is pending if it is tried again later.
-	Attempted(d event.Delivery)
-	// Counted reports how many deliveries are pending and dead, of all webhooks and instances.
-	Counted(pending, dead int)
-	// DeliveryFailed reports an error of the database or of the secret of a webhook. What was to be
-	// done is done later.
-	DeliveryFailed(err error)
-}
+// The events of a Runner.
+type (
+	// Attempted is an attempt. The state of the delivery is pending if it is tried again later.
+	Attempted struct{ event.Delivery }
+	// Counted has how many deliveries are pending and dead, of all webhooks and instances.
+	Counted struct{ Pending, Dead int }
+	// DeliveryFailed is an error of the database or of the secret of a webhook. What was to be done is
+	// done later.
+	DeliveryFailed struct{ Err error }
+)
 
 // Runner delivers events. Several instances may run at the same time.
 type Runner struct {
@@ -90,7 +91,7 @@ func (r *Runner) repeat(ctx context.Context, do func(ctx context.Context) error,
 	for {
 		pause := every
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			r.ports.Reporter.DeliveryFailed(err)
+			r.ports.Reporter.Report(DeliveryFailed{err})
 			pause = max(every, pauseAfter)
 		}
 		if !r.ports.Waiter.Wait(ctx, pause) {
@@ -113,7 +114,7 @@ func (r *Runner) startWork(ctx context.Context, all *sync.WaitGroup) error {
 		all.Go(func() {
 			defer r.unclaim(id)
 			if err := r.Deliver(ctx, id); err != nil && ctx.Err() == nil {
-				r.ports.Reporter.DeliveryFailed(err)
+				r.ports.Reporter.Report(DeliveryFailed{err})
 				r.ports.Waiter.Wait(ctx, pauseAfter)
 			}
 		})
@@ -205,7 +206,7 @@ func (r *Runner) count(ctx context.Context) error {
 	for _, c := range conditions {
 		pending, dead = pending+c.Pending, dead+c.Dead
 	}
-	r.ports.Reporter.Counted(pending, dead)
+	r.ports.Reporter.Report(Counted{pending, dead})
 	return nil
 }
 

@@ -71,25 +71,20 @@ type reports struct {
 	during    func(attempts int) // is called after each attempt; optional
 }
 
-func (r *reports) Attempted(d event.Delivery) {
+func (r *reports) Report(e any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.attempted = append(r.attempted, d.State)
-	if r.during != nil {
-		r.during(len(r.attempted))
+	switch e := e.(type) {
+	case notifying.Attempted:
+		r.attempted = append(r.attempted, e.State)
+		if r.during != nil {
+			r.during(len(r.attempted))
+		}
+	case notifying.Counted:
+		r.pending, r.dead = e.Pending, e.Dead
+	case notifying.DeliveryFailed:
+		r.failed = append(r.failed, e.Err)
 	}
-}
-
-func (r *reports) Counted(pending, dead int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pending, r.dead = pending, dead
-}
-
-func (r *reports) DeliveryFailed(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = append(r.failed, err)
 }
 
 // patience waits until the context ends.

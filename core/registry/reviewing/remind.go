@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
 const (
@@ -33,17 +34,17 @@ type ReminderPorts struct {
 	Notifier authority.ReviewNotifier
 	Clock    clock.Clock
 	Waiter   clock.Waiter
-	Reporter Reporter
+	Reporter report.Reporter
 }
 
-// Reporter receives what a Reminder finds. Its methods must be safe for concurrent use.
-type Reporter interface {
-	// Counted reports how many reviews are pending, of all instances.
-	Counted(pending int)
-	// ReminderFailed reports that reviewers could not be notified of what waits for them, or
-	// submitters of what operators decided. They are notified later.
-	ReminderFailed(err error)
-}
+// The events of a Reminder.
+type (
+	// Counted has how many reviews are pending, of all instances.
+	Counted struct{ Pending int }
+	// ReminderFailed means that reviewers could not be notified of what waits for them, or submitters of
+	// what operators decided. They are notified later.
+	ReminderFailed struct{ Err error }
+)
 
 // Reminder notifies reviewers of what waits for them: once an hour at most, and only if something
 // was submitted since the last notice. It notifies submitters of what operators decided with
@@ -59,7 +60,7 @@ func (r *Reminder) Run(ctx context.Context) {
 	for {
 		for _, notify := range []func(context.Context) error{r.count, r.NotifyAll, r.NotifySubmitters} {
 			if err := notify(ctx); err != nil && ctx.Err() == nil {
-				r.ports.Reporter.ReminderFailed(err)
+				r.ports.Reporter.Report(ReminderFailed{err})
 				break
 			}
 		}
@@ -73,7 +74,7 @@ func (r *Reminder) Run(ctx context.Context) {
 func (r *Reminder) count(ctx context.Context) error {
 	pending, err := r.ports.Backlog.CountPending(ctx)
 	if err == nil {
-		r.ports.Reporter.Counted(pending)
+		r.ports.Reporter.Report(Counted{pending})
 	}
 	return err
 }

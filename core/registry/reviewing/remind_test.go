@@ -28,9 +28,14 @@ type reporter struct {
 	counts []int
 }
 
-func (r *reporter) Counted(pending int) { r.counts = append(r.counts, pending) }
-
-func (r *reporter) ReminderFailed(err error) { r.failed = append(r.failed, err) }
+func (r *reporter) Report(event any) {
+	switch e := event.(type) {
+	case reviewing.Counted:
+		r.counts = append(r.counts, e.Pending)
+	case reviewing.ReminderFailed:
+		r.failed = append(r.failed, e.Err)
+	}
+}
 
 // TestReminder follows the notices of reviewers over some hours.
 func TestReminder(t *testing.T) {
