@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -86,16 +87,13 @@ const putAtOnce = 200
 // Put implements registrystore.MirroredVersions.
 func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		for len(list) > 0 {
-			part := list[:min(len(list), putAtOnce)]
-			list = list[len(part):]
+		for part := range slices.Chunk(list, putAtOnce) {
 			var args []any
 			for _, t := range part {
 				args = append(args, string(of), t.Name.String(), t.Version.String(), t.Hash[:], string(t.Status), t.Message,
 					database.NewInstant(t.PublishedAt), database.NewInstant(t.StatusChangedAt), string(t.Review))
 			}
-			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"+
-				strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", len(part)-1)+
+			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") "+rowsOf(len(part), 9)+
 				` ON CONFLICT (mirror, name, version) DO UPDATE SET hash = excluded.hash, status = excluded.status, message = excluded.message,
 				published_at = excluded.published_at, status_changed_at = excluded.status_changed_at, review = excluded.review`, args...)
 			if err != nil {
@@ -119,7 +117,7 @@ func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) err
 		return errNoTransaction
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
-	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL", bun.List(nameTexts(names)))
+	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL", bun.List(textsOf(names)))
 	return err
 }
 
@@ -130,12 +128,8 @@ func (s *MirroredVersions) End(ctx context.Context, of mirror.Name, name registr
 		return errNoTransaction
 	}
 	for part := range slices.Chunk(dropped, putAtOnce) {
-		versions := make([]string, len(part))
-		for i, v := range part {
-			versions[i] = v.String()
-		}
 		for _, table := range []string{"remotes", "versions"} {
-			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)", name.String(), bun.List(versions)); err != nil {
+			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)", name.String(), bun.List(textsOf(part))); err != nil {
 				return err
 			}
 		}
@@ -153,7 +147,7 @@ func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) err
 	if !ok {
 		return errNoTransaction
 	}
-	texts := nameTexts(names)
+	texts := textsOf(names)
 	s.db.AfterCommit(ctx, func() {
 		s.changes.addRemovals(texts)
 		s.changes.hint.Add(1)
@@ -166,10 +160,11 @@ func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) err
 	return nil
 }
 
-func nameTexts(names []registry.Name) []string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = n.String()
+// textsOf returns the texts of names or versions.
+func textsOf[T fmt.Stringer](list []T) []string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = v.String()
 	}
 	return texts
 }

@@ -66,18 +66,12 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 		Name: string(r.Name), URL: r.URL, Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
 		Interval: time.Duration(r.ReadInterval) * time.Second, Review: string(r.Review), Lenient: r.Lenient,
 	}, r.CreatedAt.Time)
-	if err != nil {
-		return mirror.Mirror{}, database.BrokenRow(err)
-	}
-	refused, err := mirror.ParseRefusals(r.Refused)
-	if err != nil {
-		return mirror.Mirror{}, database.BrokenRow(err)
-	}
+	refused, broken := mirror.ParseRefusals(r.Refused)
 	m.State = mirror.State{
 		NextAt: r.NextAt.Time, LastSuccess: r.LastSuccess.Time, LastFull: r.LastFull.Time,
 		FailingSince: r.FailingSince.Time, Failures: r.Failures, Reason: r.Reason, Servers: r.Servers, Refused: refused,
 	}
-	return m, nil
+	return m, checkRow(err, broken)
 }
 
 // Add implements registrystore.Mirrors. A conflict is not an error of the statement, so that the

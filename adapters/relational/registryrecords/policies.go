@@ -57,40 +57,32 @@ func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]pub
 // proofs and publications make. The words of the condition on the method are those of the index
 // publisher_policies_due.
 func selectPolicies(q *registrystore.PolicyQuery) database.Query {
-	var conditions []string
-	rows := database.Query{Fixed: q.CheckedBefore.IsZero()}
-	where := func(condition string, args ...any) {
-		conditions = append(conditions, condition)
-		rows.Args = append(rows.Args, args...)
-	}
+	fixed := q.CheckedBefore.IsZero()
+	var c condition
 	if q.IDs != nil {
 		args := make([]any, len(q.IDs))
 		for i, id := range q.IDs {
 			args[i] = string(id)
 		}
-		where("id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
-		rows.Fixed = rows.Fixed && len(args) == 1
+		c = c.and("id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+		fixed = fixed && len(args) == 1
 	}
 	if q.Method != "" {
-		where("method = ?", string(q.Method))
+		c = c.and("method = ?", string(q.Method))
 	}
 	if q.Domain != (publisher.Domain{}) {
-		where("domain = ?", q.Domain.String())
+		c = c.and("domain = ?", q.Domain.String())
 	}
 	if q.Issuer != "" {
-		where("issuer = ?", q.Issuer)
+		c = c.and("issuer = ?", q.Issuer)
 	}
 	if !q.CheckedBefore.IsZero() {
-		where("method IN ('dns', 'http') AND checked_at < ?", database.NewInstant(q.CheckedBefore))
+		c = c.and("method IN ('dns', 'http') AND checked_at < ?", database.NewInstant(q.CheckedBefore))
 	}
 	if q.After != "" {
-		where("id > ?", string(q.After))
+		c = c.and("id > ?", string(q.After))
 	}
-	rows.Text = "SELECT " + policyColumns + " FROM publisher_policies"
-	if len(conditions) > 0 {
-		rows.Text += " WHERE " + strings.Join(conditions, " AND ")
-	}
-	rows.Text += " ORDER BY id"
+	rows := database.Query{Text: "SELECT " + policyColumns + " FROM publisher_policies" + c.where() + " ORDER BY id", Args: c.args, Fixed: fixed}
 	if q.Limit > 0 {
 		rows.Text += " LIMIT ?"
 		rows.Args = append(rows.Args, q.Limit)

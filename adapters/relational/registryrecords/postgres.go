@@ -1,6 +1,7 @@
 package registryrecords
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
@@ -69,17 +70,14 @@ const maxUpdated = 500
 func updateManyStates(releases []registry.Release) []statement {
 	const columns = 8
 	var all []statement
-	for len(releases) > 0 {
-		part := releases[:min(maxUpdated, len(releases))]
-		releases = releases[len(part):]
+	for part := range slices.Chunk(releases, maxUpdated) {
 		args := make([]any, 0, columns*len(part))
 		for _, r := range part {
 			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
 				database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest)
 		}
-		rows := strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?,?,?,?)", len(part)), ",")
 		all = append(all, statement{args: args, rows: int64(len(part)), text: `
-			WITH d (name, version, status, message, changed, published, updated, latest) AS (VALUES ` + rows + `)
+			WITH d (name, version, status, message, changed, published, updated, latest) AS (` + rowsOf(len(part), columns) + `)
 			UPDATE versions SET status = d.status, status_message = d.message,
 				status_changed_at = CAST(d.changed AS timestamptz), updated_at = CAST(d.updated AS timestamptz), is_latest = d.latest
 			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS timestamptz)`})

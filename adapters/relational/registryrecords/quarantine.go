@@ -83,8 +83,8 @@ func (s *Quarantine) insertPrior(ctx context.Context, tx bun.IDB, name registry.
 		for _, p := range part {
 			args = append(args, name.String(), p.Version.String(), string(p.Status), p.Message, database.NewInstant(p.ChangedAt))
 		}
-		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES "+
-			strings.TrimPrefix(strings.Repeat(",(?,?,?,?,?)", len(part)), ",")+" "+conflict, args...)
+		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) "+
+			rowsOf(len(part), 5)+" "+conflict, args...)
 		if err != nil {
 			return err
 		}
@@ -100,11 +100,7 @@ func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version reg
 			return err
 		}
 		for part := range slices.Chunk(released, maxPriorStatuses) {
-			args := []any{name.String()}
-			for _, v := range part {
-				args = append(args, v.String())
-			}
-			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?"+strings.Repeat(", ?", len(part)-1)+")", args...)
+			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?)", name.String(), bun.List(textsOf(part)))
 			if err != nil {
 				return err
 			}
@@ -121,9 +117,9 @@ func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) 
 	names := make([]string, len(q.Patterns))
 	args := []any{q.AfterName, q.AfterVersion}
 	for i, p := range q.Patterns {
-		condition, of := nameMatches(p)
-		names[i] = condition
-		args = append(args, of...)
+		of := nameMatches(p)
+		names[i] = of.text
+		args = append(args, of.args...)
 	}
 	return s.queryEntries(ctx, database.Query{
 		Text: "SELECT " + entryColumns + " FROM quarantine WHERE (name, version) > (?, ?) AND (" + strings.Join(names, " OR ") + ") ORDER BY name, version LIMIT ?",
@@ -133,12 +129,12 @@ func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) 
 
 // nameMatches returns the condition that a pattern selects the column name: it is the name, or in the
 // range of the names that begin with the prefix. No name has a character after "~".
-func nameMatches(p registry.Pattern) (string, []any) {
+func nameMatches(p registry.Pattern) condition {
 	prefix, wild := strings.CutSuffix(p.String(), "*")
 	if !wild {
-		return "name = ?", []any{prefix}
+		return condition{"name = ?", []any{prefix}}
 	}
-	return "name >= ? AND name < ?", []any{prefix, prefix + "\x7f"}
+	return condition{"name >= ? AND name < ?", []any{prefix, prefix + "\x7f"}}
 }
 
 func (s *Quarantine) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {

@@ -100,37 +100,27 @@ func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (regist
 
 // selectReviews returns the query for the reviews of a page, and one more.
 func selectReviews(q *registrystore.ReviewQuery) database.Query {
-	var conditions []string
-	var rows database.Query
-	where := func(condition string, args ...any) {
-		conditions = append(conditions, condition)
-		rows.Args = append(rows.Args, args...)
-	}
+	var c condition
 	if q.State != "" {
-		where("state = ?", string(q.State))
+		c = c.and("state = ?", string(q.State))
 	}
 	if q.Name != (registry.Name{}) {
-		where("name = ?", q.Name.String())
+		c = c.and("name = ?", q.Name.String())
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
-		condition, args := visibleReviews(q)
-		where(condition, args...)
+		c = c.also(visibleReviews(q))
 	}
 	if !q.After.IsZero() {
-		where("(submitted_at, id) > (?, ?)", database.NewInstant(q.After), string(q.AfterID))
+		c = c.and("(submitted_at, id) > (?, ?)", database.NewInstant(q.After), string(q.AfterID))
 	}
-	rows.Text = "SELECT " + reviewColumns + " FROM reviews"
-	if len(conditions) > 0 {
-		rows.Text += " WHERE " + strings.Join(conditions, " AND ")
+	return database.Query{
+		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() + " ORDER BY submitted_at, id LIMIT ?", Args: append(c.args, q.Limit+1),
 	}
-	rows.Text += " ORDER BY submitted_at, id LIMIT ?"
-	rows.Args = append(rows.Args, q.Limit+1)
-	return rows
 }
 
 // visibleReviews returns the condition for reviews of servers that a pattern selects, or of the
 // submitter or its policies.
-func visibleReviews(q *registrystore.ReviewQuery) (string, []any) {
+func visibleReviews(q *registrystore.ReviewQuery) condition {
 	var either []string
 	var args []any
 	if q.Submitter != "" {
@@ -139,24 +129,13 @@ func visibleReviews(q *registrystore.ReviewQuery) (string, []any) {
 		either, args = append(either, `submitter = ? OR makers LIKE ? ESCAPE '\'`), append(args, q.Submitter, maker)
 	}
 	for _, p := range q.Patterns {
-		prefix, wild := strings.CutSuffix(p.String(), "*")
-		switch {
-		case !wild:
-			either, args = append(either, "name = ?"), append(args, prefix)
-		case prefix == "":
-			return "true", nil
-		default:
-			either, args = append(either, "name >= ? AND name < ?"), append(args, prefix, successor(prefix))
+		if p.String() == "*" {
+			return condition{text: "true"}
 		}
+		of := nameMatches(p)
+		either, args = append(either, of.text), append(args, of.args...)
 	}
-	return "(" + strings.Join(either, " OR ") + ")", args
-}
-
-// successor returns the least text that is greater than every text with a prefix of ASCII
-// characters.
-func successor(prefix string) string {
-	last := len(prefix) - 1
-	return prefix[:last] + string(rune(prefix[last]+1))
+	return condition{"(" + strings.Join(either, " OR ") + ")", args}
 }
 
 // collectReviews returns the reviews of rows, at most limit, until their documents have the given

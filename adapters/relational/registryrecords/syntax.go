@@ -100,6 +100,14 @@ func (c condition) also(other condition) condition {
 	return condition{c.text + " AND " + other.text, append(slices.Clip(c.args), other.args...)}
 }
 
+// where returns the WHERE clause of a query, which is empty for an empty condition.
+func (c condition) where() string {
+	if c.text == "" {
+		return ""
+	}
+	return " WHERE " + c.text
+}
+
 // ofRows returns the condition that the row id is one of those that a query selects. It leaves no
 // plan but to run the query first, and once.
 func (x *syntax) ofRows(query condition) condition {

@@ -140,9 +140,5 @@ func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
 func errNoView() error { return fault.New(fault.NotFound, "the view does not exist") }
 
 func joinPatterns(patterns []registry.Pattern) string {
-	words := make([]string, len(patterns))
-	for i, p := range patterns {
-		words[i] = p.String()
-	}
-	return strings.Join(words, " ")
+	return strings.Join(textsOf(patterns), " ")
 }
