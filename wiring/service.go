@@ -273,7 +273,7 @@ type registryAPIPorts struct {
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
-	c.Build, c.Log, c.Docs = registryapi.Build(p.Build), p.Log, p.Docs
+	c.Build, c.Log, c.Docs, c.WritesOff = registryapi.Build(p.Build), p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end

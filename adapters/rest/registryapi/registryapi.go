@@ -62,6 +62,8 @@ type Config struct {
 	Cache  readcache.Config
 	// Docs describe the API below the address of each view (contract O-16).
 	Docs *apidocs.Docs
+	// WritesOff is true if the use cases refuse to publish, replace and delete (contract R-24).
+	WritesOff bool
 	// Log gets the errors that occur after the status of a response was sent.
 	Log *logrus.Entry
 }
@@ -207,9 +209,9 @@ func (a *API) isOff(c *fiber.Ctx) bool {
 	path := trimPrefix(c.Path())
 	switch c.Method() {
 	case http.MethodPost:
-		return path == "/publish" && a.writer.WritesOff()
+		return a.config.WritesOff && path == "/publish"
 	case http.MethodPut, http.MethodDelete:
-		return strings.HasPrefix(path, serversPath+"/") && a.writer.WritesOff()
+		return a.config.WritesOff && strings.HasPrefix(path, serversPath+"/")
 	}
 	return false
 }

@@ -37,7 +37,6 @@ type writerStub struct {
 	request publishing.Request
 	target  publishing.Target
 	calls   []string
-	off     bool // writes are off
 
 	records []registry.Record
 	pending review.ID
@@ -56,8 +55,6 @@ func (s *writerStub) firstRecord(name string) (registry.Record, error) {
 	}
 	return records[0], nil
 }
-
-func (s *writerStub) WritesOff() bool { return s.off }
 
 func (s *writerStub) Refuse(_ publishing.Operation, err error) error { return err }
 

@@ -17,7 +17,6 @@ import (
 // Writer changes the registry, and counts what it could not. *prometheus.Publisher implements it;
 // publishing.Publisher documents the errors.
 type Writer interface {
-	WritesOff() bool
 	Refuse(of publishing.Operation, err error) error
 	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
 	Replace(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error)

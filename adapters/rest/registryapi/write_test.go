@@ -104,8 +104,8 @@ func TestSizeAndTypeAreCheckedBeforeTheToken(t *testing.T) {
 }
 
 func TestWritesOffIsCheckedFirst(t *testing.T) {
-	s := &writerStub{off: true, err: fault.New(fault.Unsupported, "switched off")}
-	url := serve(t, registryapi.Config{}, newServers(t), s)
+	s := &writerStub{err: fault.New(fault.Unsupported, "switched off")}
+	url := serve(t, registryapi.Config{WritesOff: true}, newServers(t), s)
 	for name, w := range writes() {
 		switchable := w.method != "PATCH"
 		large := call(t, w.method, url+"/v0.1"+w.path, strings.Repeat(" ", rest.MaxBody+1))
