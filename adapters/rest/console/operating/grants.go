@@ -28,14 +28,10 @@ func (p *Pages) mountGrants(r fiber.Router) {
 
 // grantsView is the page with the grants.
 type grantsView struct {
-	Grants                  []grantRow
+	Grants                  []registry.Grant
 	Next                    string
 	Later                   bool
 	Email, Action, Resource string // as the form was filled in
-}
-
-type grantRow struct {
-	Email, Action, Resource string
 }
 
 func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -47,26 +43,15 @@ func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problem
 	if err != nil {
 		return err
 	}
-	view := grantsView{Later: after != (registry.Grant{}), Email: v.Form.Get("email"), Action: v.Form.Get("action"), Resource: v.Form.Get("resource")}
+	view := grantsView{
+		Grants: all[:min(len(all), perPage)], Later: after != (registry.Grant{}),
+		Email: v.Form.Get("email"), Action: v.Form.Get("action"), Resource: v.Form.Get("resource"),
+	}
 	if len(all) > perPage {
 		last := all[perPage-1]
 		view.Next = grantsPath + "?" + url.Values{"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()}}.Encode()
 	}
-	if err := view.fill(v, all[:min(len(all), perPage)]); err != nil {
-		return err
-	}
 	return v.Render(grantsPage, site.Head{Title: "Grants", Notice: notices[v.Text("done")], Problems: problems}, view)
-}
-
-func (view *grantsView) fill(v *site.Visit, all []registry.Grant) error {
-	for _, g := range all {
-		email, err := v.NameOf(string(g.Holder))
-		if err != nil {
-			return err
-		}
-		view.Grants = append(view.Grants, grantRow{email, string(g.Action), g.Pattern.String()})
-	}
-	return nil
 }
 
 // readGrant returns the grant after which a page begins; the zero value for the first page.

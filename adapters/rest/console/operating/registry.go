@@ -48,8 +48,7 @@ func (p *Pages) mountRegistry(r fiber.Router) {
 type policyRow struct {
 	delegating.Policy
 
-	Who         []string // lines that say whom it admits
-	Actions, By string
+	Who []string // lines that say whom it admits
 }
 
 // describePublisher returns whom a policy admits: a domain, or who has a token of an issuer.
@@ -72,15 +71,7 @@ func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
 	}
 	rows := make([]policyRow, len(all))
 	for i, one := range all {
-		by, err := v.NameOf(string(one.CreatedBy))
-		if err != nil {
-			return err
-		}
-		actions := make([]string, len(one.Policy.Actions))
-		for j, a := range one.Policy.Actions {
-			actions[j] = string(a)
-		}
-		rows[i] = policyRow{one, describePublisher(one.Policy), strings.Join(actions, ", "), by}
+		rows[i] = policyRow{one, describePublisher(one.Policy)}
 	}
 	return v.Render(policiesPage, site.Head{Title: "Policies of publishers", Notice: notices[v.Text("done")]}, rows)
 }

@@ -30,7 +30,7 @@ type riskRow struct {
 	auth.Event
 	signin.Evaluation
 
-	Who, Class  string
+	Class       string
 	Parts       []partView
 	HistoryText string // the score of the history or why there is none, with what it is used for
 }
@@ -81,22 +81,16 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 		if err != nil {
 			return err
 		}
-		if err := view.fill(v, found, offset); err != nil {
-			return err
-		}
+		view.fill(found, offset)
 	}
 	return v.Render(riskPage, site.Head{Title: "Risk", Problems: problems}, view)
 }
 
 // fill adds the rows and the addresses of the other pages.
-func (r *riskView) fill(v *site.Visit, found audit.Page, offset int) error {
+func (r *riskView) fill(found audit.Page, offset int) {
 	r.Total = found.Total
 	for _, e := range found.Events {
-		who, err := v.NameOf(string(e.UserID))
-		if err != nil {
-			return err
-		}
-		row := riskRow{Event: e, Evaluation: signin.EvaluationOf(e), Who: who}
+		row := riskRow{Event: e, Evaluation: signin.EvaluationOf(e)}
 		row.Class, row.HistoryText = trustClasses[row.TrustLevel], describeHistory(row.History)
 		for _, reason := range row.Reasons {
 			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})
@@ -109,7 +103,6 @@ func (r *riskView) fill(v *site.Visit, found audit.Page, offset int) error {
 	if offset+perPage < found.Total {
 		r.Older = r.address(offset + perPage)
 	}
-	return nil
 }
 
 // address returns the address of the page that begins at an offset.

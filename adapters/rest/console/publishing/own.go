@@ -22,17 +22,10 @@ var notices = map[string]string{
 
 // ownView is the page with the servers of a person.
 type ownView struct {
-	Waiting []waitingView
+	Waiting []review.Shown
 	Servers []catalogue.Card
 	Next    string
 	Later   bool
-}
-
-// waitingView is a document that waits for review.
-type waitingView struct {
-	review.Shown
-
-	Path string
 }
 
 // own shows the servers that the person may change, and what waits for review.
@@ -66,7 +59,7 @@ func (p *Pages) addWaiting(v *site.Visit, view *ownView) error {
 	waiting, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "100"})
 	for _, w := range waiting.Reviews {
 		if w.IsOwn(registry.Holder(v.Session.UserID)) {
-			view.Waiting = append(view.Waiting, waitingView{w, site.Root + "reviews/" + string(w.ID)})
+			view.Waiting = append(view.Waiting, w)
 		}
 	}
 	return err

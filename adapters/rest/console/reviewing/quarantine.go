@@ -11,17 +11,10 @@ import (
 
 // quarantineView is the page with what is in quarantine.
 type quarantineView struct {
-	Entries               []hiddenView
+	Entries               []registry.Quarantined
 	Next                  string
 	Later                 bool
 	Name, Version, Reason string // as the form was filled in
-}
-
-type hiddenView struct {
-	registry.Quarantined
-
-	Version string // empty for the whole server
-	By      string
 }
 
 func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
@@ -34,28 +27,14 @@ func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	view := quarantineView{Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
+	view := quarantineView{Entries: found.Entries, Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
 	if view.Name == "" {
 		view.Name, view.Version = v.Text("name"), v.Text("version")
 	}
 	if found.NextCursor != "" {
 		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
 	}
-	if err := view.fill(v, found.Entries); err != nil {
-		return err
-	}
 	return v.Render(quarantinePage, site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}, view)
-}
-
-func (view *quarantineView) fill(v *site.Visit, found []registry.Quarantined) error {
-	for _, q := range found {
-		by, err := v.NameOf(string(q.By))
-		if err != nil {
-			return err
-		}
-		view.Entries = append(view.Entries, hiddenView{q, q.Version.String(), by})
-	}
-	return nil
 }
 
 // hide puts a server or a version in quarantine.

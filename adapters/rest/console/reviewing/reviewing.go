@@ -79,7 +79,8 @@ var kinds = map[review.Kind]string{review.NewServer: "New server", review.NewVer
 type queueView struct {
 	States  []stateLink
 	State   string
-	Reviews []rowView
+	Reviews []review.Shown
+	Kinds   map[review.Kind]string // in words
 	Next    string
 	Later   bool
 }
@@ -87,13 +88,6 @@ type queueView struct {
 type stateLink struct {
 	Text, Path string
 	Current    bool
-}
-
-// rowView is a review in a list.
-type rowView struct {
-	review.Shown
-
-	Path, Kind, By string
 }
 
 func (p *Pages) queue(v *site.Visit) error {
@@ -106,9 +100,8 @@ func (p *Pages) queue(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	view := queueView{State: states[review.State(q.State)].text, Later: q.Cursor != "", States: stateLinks(q.State)}
-	if err := view.fill(v, found.Reviews); err != nil {
-		return err
+	view := queueView{
+		States: stateLinks(q.State), State: states[review.State(q.State)].text, Reviews: found.Reviews, Kinds: kinds, Later: q.Cursor != "",
 	}
 	if found.NextCursor != "" {
 		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
@@ -122,17 +115,6 @@ func stateLinks(current string) (links []stateLink) {
 		links = append(links, stateLink{states[s].text, Path + "?state=" + string(s), string(s) == current})
 	}
 	return links
-}
-
-func (view *queueView) fill(v *site.Visit, found []review.Shown) error {
-	for _, r := range found {
-		by, err := v.NameOf(r.Submitter.Key)
-		if err != nil {
-			return err
-		}
-		view.Reviews = append(view.Reviews, rowView{r, Path + "/" + string(r.ID), kinds[r.Kind], by})
-	}
-	return nil
 }
 
 // notices say what has just been done.

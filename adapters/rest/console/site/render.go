@@ -66,6 +66,8 @@ type frameView struct {
 	Head
 	Main any
 
+	visit *Visit
+
 	Style, Script, Icon string
 	Path                string // of the page
 	Links               []navigationLink
@@ -77,6 +79,9 @@ type frameView struct {
 	StepUp              string // the address of the step-up
 	HighRisk            bool   // nothing is allowed
 }
+
+// NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
+func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fmt.Sprint(holder)) }
 
 type navigationLink struct {
 	Link
@@ -176,5 +181,8 @@ func isCurrent(link, path string) bool {
 
 // bareFrame returns what the layout shows without knowing the visitor.
 func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
-	return frameView{Head: head, Main: main, Style: s.static.style, Script: s.static.script, Icon: s.static.icon, Path: strings.Clone(v.Path())}
+	return frameView{
+		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Icon: s.static.icon,
+		Path: strings.Clone(v.Path()),
+	}
 }
