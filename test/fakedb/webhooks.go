@@ -56,10 +56,10 @@ func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Co
 		deliveries, err := s.db.deliveries.list(ctx, all, newestEnd)
 		for _, d := range deliveries {
 			c := conditions[d.Webhook]
-			switch {
-			case d.State == event.Pending:
+			switch d.State {
+			case event.Pending:
 				c.Pending++
-			case d.State == event.Dead:
+			case event.Dead:
 				c.Dead++
 				d.Body = nil
 				c.Newest = first(append(c.Newest, d), event.MaxListed)
