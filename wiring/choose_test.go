@@ -58,7 +58,7 @@ func TestChoosePackageChecks(t *testing.T) {
 			if got := host.Status()[0].State != pluginhost.Idle; got != c.started || (checker != nil) != c.started {
 				t.Errorf("the plugin was started: %t, want %t; the checker is %v", got, c.started, checker)
 			}
-			const missing = "has no pkg-pypi, pkg-nuget, pkg-mcpb, pkg-cargo:"
+			const missing = "has no pkg-cargo, pkg-mcpb, pkg-nuget, pkg-pypi:"
 			if warned := len(hook.AllEntries()) == 1 && strings.Contains(hook.LastEntry().Message, missing); warned != c.started {
 				t.Errorf("a folder of one's own lacks plugins: warned %t, want %t", warned, c.started)
 			}
