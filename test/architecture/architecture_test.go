@@ -24,6 +24,7 @@ func TestTree(t *testing.T) {
 		"sizes":             checkSizes,
 		"pages":             checkHandlers,
 		"callers":           checkCallers,
+		"changes":           checkChanges,
 		"names":             checkPackageNames,
 		"names of comments": checkDocNames,
 		"waits":             func(all []source) []violation { return checkWaits(all, realWaits) },

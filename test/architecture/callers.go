@@ -53,3 +53,27 @@ func isToken(f *ast.Field) bool {
 func mayTakeToken(file string) bool {
 	return !strings.HasPrefix(file, "core/") || strings.HasPrefix(file, "core/auth/") || slices.Contains(tokenTakers, file)
 }
+
+// checkChanges finds use cases of the registry that lock or save a server by themselves, and could forget
+// its events and its record in the audit log.
+func checkChanges(all []source) []violation {
+	const rule = "a server is changed by core/registry/change, with its events and its record in the audit log"
+	var found []violation
+	for _, s := range all {
+		if s.isTest() || !strings.HasPrefix(s.path, "core/") {
+			continue
+		}
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			method, ok := n.(*ast.SelectorExpr)
+			if !ok || method.Sel.Name != "Lock" && method.Sel.Name != "Save" {
+				return true
+			}
+			store, ok := method.X.(*ast.SelectorExpr)
+			if ok && store.Sel.Name == "Writer" && (method.Sel.Name == "Lock" || !slices.Contains(serverSavers, s.path)) {
+				found = append(found, violation{s.position(n), "calls Writer." + method.Sel.Name, rule})
+			}
+			return true
+		})
+	}
+	return found
+}

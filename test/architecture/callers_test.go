@@ -2,6 +2,21 @@ package architecture
 
 import "testing"
 
+func TestChanges(t *testing.T) {
+	cases := []struct{ name, path, body, want string }{
+		{"a lock in a use case", "core/registry/viewing/x.go", "var a = s.ports.Writer.Lock", "calls Writer.Lock"},
+		{"a save in a use case", "core/registry/viewing/x.go", "var a = s.ports.Writer.Save", "calls Writer.Save"},
+		{"a save of a mirror", "core/registry/mirroring/apply.go", "var a = c.ports.Writer.Save", ""},
+		{"a lock in a store", "adapters/relational/x.go", "var a = s.ports.Writer.Lock", ""},
+		{"a save of another thing", "core/registry/viewing/x.go", "var a = s.ports.Views.Save", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			wantViolation(t, checkChanges(parseTree(t, map[string]string{c.path: "package x\n" + c.body + "\n"})), c.want)
+		})
+	}
+}
+
 func TestCallers(t *testing.T) {
 	const port = "import \"" + module + "/ports/authority\"\n"
 	cases := []struct {

@@ -178,6 +178,13 @@ var callerMakers = map[string][]string{
 	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating"},
 }
 
+// serverSavers are the files of core that save servers in a transaction of core/registry/change, or those of
+// many servers at once, of a mirror or an import, with their events and records.
+var serverSavers = []string{
+	"core/registry/reviewing/takeover.go", "core/registry/reviewing/mirrored.go", "core/registry/mirroring/apply.go",
+	"core/registry/transferring/store.go",
+}
+
 // tokenTakers are the files of core, outside of core/auth, with a token as text that is no access token.
 var tokenTakers = []string{"core/registry/delegating/prove.go"}
 

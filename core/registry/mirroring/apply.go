@@ -186,23 +186,19 @@ type step struct {
 
 // takeOver takes over one server and returns what the mirror has of it then.
 func (c *committer) takeOver(ctx context.Context, s *server) ([]mirror.Tracked, error) {
-	releases, quarantined, err := c.lock(ctx, s.name)
+	locked, err := c.lock(ctx, s.name)
 	if err != nil {
 		return nil, err
 	}
-	lineage, err := c.newLineage(ctx, s.name, releases, quarantined)
-	if err != nil {
-		return nil, err
-	}
-	if err := lineage.CheckMirror(string(c.mirror.Name)); err != nil {
+	if err := locked.CheckMirror(string(c.mirror.Name)); err != nil {
 		c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: s.name.String(), Reason: transferring.Reason(err)})
 		return nil, nil
 	}
-	steps, err := c.plan(ctx, s, lineage)
+	steps, err := c.plan(ctx, s, locked.Lineage)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := c.change(ctx, lineage, releases, steps)
+	stored, err := c.change(ctx, locked.Lineage, locked.Releases, steps)
 	if err != nil {
 		return nil, err
 	}

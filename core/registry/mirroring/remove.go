@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -69,26 +69,21 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 			if i > 0 && page[i-1].Name == t.Name {
 				continue
 			}
-			releases, quarantined, err := o.lock(ctx, t.Name)
+			locked, err := o.lock(ctx, t.Name)
 			if err != nil {
 				return err
 			}
-			lineage, err := o.newLineage(ctx, t.Name, releases, quarantined)
-			if err != nil {
-				return err
-			}
-			origin := lineage.Origin()
-			if origin.Mirror != string(l.mirror) { // left before, or never listed
+			if locked.Origin().Mirror != string(l.mirror) { // left before, or never listed
 				continue
 			}
 			n++
-			if purge && len(quarantined) == 0 {
+			if purge && len(locked.Quarantined) == 0 {
 				purged = append(purged, t.Name)
 				continue
 			}
 			adopted = append(adopted, t.Name)
 			if purge {
-				if err := o.deleteAll(ctx, lineage, releases); err != nil {
+				if err := o.deleteAll(ctx, locked); err != nil {
 					return err
 				}
 			}
@@ -100,10 +95,10 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 
 // deleteAll deletes all versions of a server, which become local, and records the events. What is in
 // quarantine is deleted already, and stays so after its release.
-func (o *Operator) deleteAll(ctx context.Context, l *registry.Lineage, releases []registry.Release) error {
-	outcomes, _ := l.Mirror(l.Origin(), allDeleted(releases), o.now()) // there are no errors without documents
+func (o *Operator) deleteAll(ctx context.Context, l change.Server) error {
+	outcomes, _ := l.Mirror(l.Origin(), allDeleted(l.Releases), o.now()) // there are no errors without documents
 	deleted := map[registry.Version]bool{}
-	for i, r := range releases {
+	for i, r := range l.Releases {
 		deleted[r.Version] = outcomes[i] == registry.MirrorStatus
 	}
 	if _, prior := l.CarriedQuarantine(); len(prior) > 0 {
@@ -111,7 +106,7 @@ func (o *Operator) deleteAll(ctx context.Context, l *registry.Lineage, releases 
 			return err
 		}
 	}
-	if err := o.ports.Writer.Save(ctx, registrystore.ChangesOf(l, nil)); err != nil {
+	if err := l.Save(ctx, o.ports.Writer); err != nil {
 		return err
 	}
 	var records []registry.Record
@@ -129,26 +124,15 @@ func (o *Operator) deleteAll(ctx context.Context, l *registry.Lineage, releases 
 	return o.ports.Events.RecordVersions(ctx, event.Status, records...)
 }
 
-// lock locks a server and returns its releases and what of it is in quarantine.
-func (o *Operator) lock(ctx context.Context, name registry.Name) ([]registry.Release, []registry.Quarantined, error) {
-	releases, err := o.ports.Writer.Lock(ctx, name)
-	if err != nil || len(releases) == 0 {
-		return nil, nil, err
-	}
-	quarantined, err := o.ports.Quarantine.Entries(ctx, name)
-	return releases, quarantined, err
-}
-
-// newLineage returns the lineage of a server that lock has locked.
-func (o *Operator) newLineage(
-	ctx context.Context, name registry.Name, releases []registry.Release, quarantined []registry.Quarantined,
-) (*registry.Lineage, error) {
-	l := registry.NewLineage(name, releases, quarantined...)
-	if len(quarantined) == 0 {
-		return l, nil
+// lock locks a server. Its lineage knows the statuses that its versions had before their quarantine.
+func (o *Operator) lock(ctx context.Context, name registry.Name) (change.Server, error) {
+	s, err := change.Lock(ctx, o.ports.Writer, o.ports.Quarantine, name)
+	if err != nil || len(s.Quarantined) == 0 {
+		return s, err
 	}
 	prior, err := o.ports.Quarantine.PriorStatuses(ctx, name)
-	return l.WithPrior(prior), err
+	s.Lineage = s.Lineage.WithPrior(prior)
+	return s, err
 }
 
 // allDeleted returns a list that has all versions as deleted ones.

@@ -6,13 +6,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// change is a change of a server.
-type change struct {
+// target is what a change is about.
+type target struct {
 	name registry.Name
 	// version is the version to change; the zero value means all versions.
 	version   registry.Version
@@ -25,7 +25,7 @@ type decision func(l *registry.Lineage, now time.Time) ([]registry.Release, erro
 // commitRelease commits a change of the status of one version and returns its record. decide changes the lineage
 // and returns the release of the version.
 func (p *Publisher) commitRelease(
-	ctx context.Context, act *authority.Act, c change, decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
+	ctx context.Context, act *authority.Act, c target, decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
 ) (registry.Record, error) {
 	var record registry.Record
 	one := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
@@ -48,37 +48,30 @@ func (p *Publisher) commitRelease(
 // changes of the server wait until then. prepare is called with the decided releases before the
 // commit; it reads what the answer needs, and records the event.
 func (p *Publisher) commit(
-	ctx context.Context, act *authority.Act, c change, decide decision,
+	ctx context.Context, act *authority.Act, c target, decide decision,
 	prepare func(ctx context.Context, decided []registry.Release) error,
 ) error {
-	return p.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		releases, err := p.ports.Writer.Lock(ctx, c.name)
-		if err != nil {
-			return err
-		}
-		quarantined, err := p.ports.Quarantine.Entries(ctx, c.name)
-		if err != nil {
-			return err
-		}
-		lineage := registry.NewLineage(c.name, releases, quarantined...)
-		decided, refusal := decide(lineage, p.ports.Clock.Now())
-		if err := p.checkRefusal(ctx, c, refusal); err != nil {
-			return err
-		}
-		if err := p.ports.Writer.Save(ctx, registrystore.ChangesOf(lineage, nil)); err != nil {
-			return err
-		}
-		if err := prepare(ctx, decided); err != nil {
-			return err
-		}
-		return p.ports.Acts.Record(ctx, *act)
+	return change.Commit(ctx, p.changePorts(), c.name, func(ctx context.Context, s change.Server) (change.Decision, error) {
+		decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
+		return change.Decision{
+			Store:    func(ctx context.Context) error { return s.Save(ctx, p.ports.Writer) },
+			Announce: func(ctx context.Context) error { return prepare(ctx, decided) },
+			Act:      *act,
+		}, p.checkRefusal(ctx, c, refusal)
 	})
+}
+
+// changePorts returns what a change needs.
+func (p *Publisher) changePorts() change.Ports {
+	return change.Ports{
+		Transactions: p.ports.Transactions, Writer: p.ports.Writer, Quarantine: p.ports.Quarantine, Acts: p.ports.Acts,
+	}
 }
 
 // checkRefusal returns the refusal of a change, or fault.Stale if its condition does not hold. A
 // missing version is fault.NotFound, and one in quarantine fault.Forbidden, whatever the condition
 // is; every other refusal comes after the condition.
-func (p *Publisher) checkRefusal(ctx context.Context, c change, refusal error) error {
+func (p *Publisher) checkRefusal(ctx context.Context, c target, refusal error) error {
 	if c.condition != nil && !fault.Is(refusal, fault.NotFound) && !fault.Is(refusal, fault.Forbidden) {
 		if err := p.checkChangeCondition(ctx, c); err != nil {
 			return err
@@ -89,7 +82,7 @@ func (p *Publisher) checkRefusal(ctx context.Context, c change, refusal error) e
 
 // checkChangeCondition returns fault.Stale when the condition of a change does not hold for what is
 // stored.
-func (p *Publisher) checkChangeCondition(ctx context.Context, c change) error {
+func (p *Publisher) checkChangeCondition(ctx context.Context, c target) error {
 	if c.version == (registry.Version{}) {
 		return p.checkConditionForAll(ctx, c.condition, c.name)
 	}

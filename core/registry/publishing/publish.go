@@ -247,7 +247,7 @@ func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act 
 	if err != nil {
 		return registry.Record{}, err
 	}
-	c := change{name: name, version: version, condition: r.Condition}
+	c := target{name: name, version: version, condition: r.Condition}
 	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) { return l.Delete(version, now) })
 }
 

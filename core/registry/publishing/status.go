@@ -37,7 +37,7 @@ func (p *Publisher) updateStatus(ctx context.Context, r Request, t Target, act *
 	if err != nil {
 		return registry.Record{}, err
 	}
-	c := change{name: name, version: version, condition: r.Condition}
+	c := target{name: name, version: version, condition: r.Condition}
 	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) {
 		return l.SetStatus(version, update, now)
 	})
@@ -90,7 +90,7 @@ func (p *Publisher) updateAllStatuses(
 		}
 		return p.ports.Events.RecordServer(ctx, name, changed.Records, len(decided))
 	}
-	err = p.commit(transaction.Long(ctx), act, change{name: name, condition: r.Condition}, decide, prepare)
+	err = p.commit(transaction.Long(ctx), act, target{name: name, condition: r.Condition}, decide, prepare)
 	return changed, err
 }
 

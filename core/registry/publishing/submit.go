@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -35,85 +36,101 @@ type submission struct {
 // server wait until then. With review, the document waits for a person unless a rule approves it.
 func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s submission) (Outcome, error) {
 	var outcome Outcome
-	name, version := s.document.Name(), s.document.Version()
-	err := p.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		releases, err := p.ports.Writer.Lock(ctx, name)
-		if err != nil {
-			return err
+	err := change.Commit(ctx, p.changePorts(), s.document.Name(), func(ctx context.Context, l change.Server) (change.Decision, error) {
+		d, err := p.decideDocument(ctx, act.Caller, s, l)
+		if outcome = d.outcome; err != nil {
+			return change.Decision{}, err
 		}
-		waiting, err := p.findPending(ctx, name, version)
-		if err != nil {
-			return err
+		done := *act
+		if d.review != nil {
+			done.Review, done.Rule = d.review.ID, d.review.Rule
 		}
-		quarantined, err := p.ports.Quarantine.Entries(ctx, name)
-		if err != nil {
-			return err
-		}
-		lineage, now := registry.NewLineage(name, releases, quarantined...), p.ports.Clock.Now()
-		taken, refusal := p.takeOver(ctx, act.Caller, s, lineage)
-		var release registry.Release
-		var kind review.Kind
-		if refusal == nil {
-			release, kind, refusal = s.decide(lineage, waiting, now)
-		}
-		if err := p.checkRefusal(ctx, change{name, version, s.condition}, refusal); err != nil {
-			return err
-		}
-		outcome = Outcome{Record: registry.Record{Release: release, Document: s.document.Bytes()}}
-		by, err := p.submitter(ctx, act.Caller, name)
-		if err != nil {
-			return err
-		}
-		r, err := p.submit(ctx, by, s, kind, now)
-		if err != nil {
-			return err
-		}
-		if err := p.supersede(ctx, waiting, now); err != nil {
-			return err
-		}
-		if r != nil && r.State == review.Pending {
-			outcome.Pending = r.ID
-			if taken != nil {
-				releases = nil
-			}
-			outcome.Release = pendingRelease(releases, release)
-			if err := p.ports.Writer.CheckRemotes(ctx, name, s.document.Remotes()); err != nil {
-				return err
-			}
-		} else if err := p.ports.Ender.Publish(ctx, lineage, &s.document, taken, by.People()...); err != nil {
-			return err
-		}
-		if err := p.recordEvents(ctx, &outcome, kind, r); err != nil {
-			return err
-		}
-		return p.recordSubmission(ctx, *act, r)
+		return change.Decision{
+			Store:    func(ctx context.Context) error { return p.storeDocument(ctx, s, l, d) },
+			Announce: func(ctx context.Context) error { return p.recordEvents(ctx, d) },
+			Act:      done,
+		}, nil
 	})
 	return outcome, err
 }
 
-// recordEvents records the events of a document that is served; one that waits for review has none
-// (contract C-50). r is the review by which a rule approved it, if there is one.
-func (p *Publisher) recordEvents(ctx context.Context, o *Outcome, kind review.Kind, r *review.Review) error {
-	if o.Pending != "" {
-		return nil
-	}
-	if r != nil {
-		if err := p.ports.Events.RecordReview(ctx, event.Approved, *r); err != nil {
-			return err
-		}
-	}
-	return p.ports.Events.RecordVersions(ctx, notifying.TypeOf(kind), o.Record)
+// documentDecision is what becomes of a document.
+type documentDecision struct {
+	outcome Outcome
+	kind    review.Kind
+	by      review.Submitter
+	review  *review.Review     // of the document; nil if documents need no review
+	waiting *review.Review     // the pending one of the version, which ends; nil without one
+	taken   *registry.Takeover // what ends of a mirror; nil without one
+	at      time.Time
 }
 
-// recordSubmission stores the review of a submission, if there is one, and the act.
-func (p *Publisher) recordSubmission(ctx context.Context, act authority.Act, r *review.Review) error {
-	if r != nil {
-		act.Review, act.Rule = r.ID, r.Rule
-		if err := p.ports.Reviews.Add(ctx, *r, p.config.PendingMax); err != nil {
+// decideDocument decides what becomes of a document.
+func (p *Publisher) decideDocument(
+	ctx context.Context, who authority.Caller, s submission, l change.Server,
+) (d documentDecision, err error) {
+	name, version := s.document.Name(), s.document.Version()
+	if d.waiting, err = p.findPending(ctx, name, version); err != nil {
+		return d, err
+	}
+	d.at = p.ports.Clock.Now()
+	var refusal error
+	d.outcome.Document = s.document.Bytes()
+	if d.taken, refusal = p.takeOver(ctx, who, s, l.Lineage); refusal == nil {
+		d.outcome.Release, d.kind, refusal = s.decide(l.Lineage, d.waiting, d.at)
+	}
+	if err := p.checkRefusal(ctx, target{name, version, s.condition}, refusal); err != nil {
+		return d, err
+	}
+	if d.by, err = p.submitter(ctx, who, name); err != nil {
+		return d, err
+	}
+	d.review, err = p.submit(ctx, d.by, s, d.kind, d.at)
+	if err != nil || !d.isPending() {
+		return d, err
+	}
+	d.outcome.Pending = d.review.ID
+	here := l.Releases
+	if d.taken != nil {
+		here = nil
+	}
+	d.outcome.Release = pendingRelease(here, d.outcome.Release)
+	return d, nil
+}
+
+// isPending reports whether the document waits for review.
+func (d *documentDecision) isPending() bool {
+	return d.review != nil && d.review.State == review.Pending
+}
+
+// storeDocument stores a document that is served, or the review that it waits for.
+func (p *Publisher) storeDocument(ctx context.Context, s submission, l change.Server, d documentDecision) error {
+	err := p.supersede(ctx, d.waiting, d.at)
+	switch {
+	case err != nil:
+	case d.isPending():
+		err = p.ports.Writer.CheckRemotes(ctx, s.document.Name(), s.document.Remotes())
+	default:
+		err = p.ports.Ender.Publish(ctx, l.Lineage, &s.document, d.taken, d.by.People()...)
+	}
+	if err != nil || d.review == nil {
+		return err
+	}
+	return p.ports.Reviews.Add(ctx, *d.review, p.config.PendingMax)
+}
+
+// recordEvents records the events of a document that is served; one that waits for review has none
+// (contract C-50).
+func (p *Publisher) recordEvents(ctx context.Context, d documentDecision) error {
+	if d.isPending() {
+		return nil
+	}
+	if d.review != nil { // a rule approved it
+		if err := p.ports.Events.RecordReview(ctx, event.Approved, *d.review); err != nil {
 			return err
 		}
 	}
-	return p.ports.Acts.Record(ctx, act)
+	return p.ports.Events.RecordVersions(ctx, notifying.TypeOf(d.kind), d.outcome.Record)
 }
 
 // takeOver ends what a mirror has of the server, if the caller wins its name by a publication; nil

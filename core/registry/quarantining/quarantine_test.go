@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -28,10 +27,7 @@ const (
 	serverB = "com.example/b"
 )
 
-var (
-	epoch   = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-	address = netip.MustParseAddr("192.0.2.7")
-)
+var epoch = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 // as returns the caller with a token: the name of a person at FULL_TRUST, or "low", "risky" or
 // "publisher".

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -89,22 +90,18 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 	if err != nil {
 		return registry.Quarantined{}, err
 	}
+	act.Note = string(reason)
 	var added registry.Quarantined
-	err = s.change(ctx, name, func(ctx context.Context, l *registry.Lineage) error {
+	err = s.commit(ctx, name, func(_ context.Context, l change.Server) (change.Decision, error) {
 		var prior []registry.PriorStatus
 		var err error
-		q := registry.Quarantined{Version: version, Reason: reason, By: by}
-		if added, prior, err = l.Quarantine(q, s.ports.Clock.Now()); err != nil {
-			return err
-		}
-		if err := s.ports.Quarantine.Add(ctx, added, prior); err != nil {
-			return err
-		}
-		if err := s.ports.Events.RecordQuarantined(ctx, added); err != nil {
-			return err
-		}
-		act.Note = string(reason)
-		return s.ports.Acts.Record(ctx, act)
+		added, prior, err = l.Quarantine(registry.Quarantined{Version: version, Reason: reason, By: by}, s.ports.Clock.Now())
+		return change.Decision{Act: act, Store: func(ctx context.Context) error {
+			if err := s.ports.Quarantine.Add(ctx, added, prior); err != nil {
+				return err
+			}
+			return l.Save(ctx, s.ports.Writer)
+		}, Announce: func(ctx context.Context) error { return s.ports.Events.RecordQuarantined(ctx, added) }}, err
 	})
 	return added, err
 }
@@ -128,32 +125,34 @@ func (s *Service) releaseTarget(ctx context.Context, act authority.Act, t Target
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, name, func(ctx context.Context, l *registry.Lineage) error {
+	return s.commit(ctx, name, func(ctx context.Context, l change.Server) (change.Decision, error) {
 		prior, err := s.ports.Quarantine.PriorStatuses(ctx, name)
 		if err != nil {
-			return err
+			return change.Decision{}, err
 		}
 		released, err := l.Release(version, prior, s.ports.Clock.Now())
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.checkNotOwn(ctx, act.Caller, name, version)
 		}
-		if err := s.checkNotOwn(ctx, act.Caller, name, version); err != nil {
-			return err
-		}
-		if err := s.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
-			return err
-		}
-		// What the mirror has refused meanwhile, new versions and documents, is read again.
-		if from := l.Origin().Mirror; from != "" {
-			if err := s.ports.Mirrors.Reread(ctx, mirror.Name(from)); err != nil {
+		return change.Decision{Act: act, Store: func(ctx context.Context) error {
+			if err := s.ports.Quarantine.Remove(ctx, name, version, released); err != nil {
 				return err
 			}
-		}
-		if err := s.ports.Events.RecordReleased(ctx, name, version); err != nil {
-			return err
-		}
-		return s.ports.Acts.Record(ctx, act)
+			if err := s.reread(ctx, l.Origin()); err != nil {
+				return err
+			}
+			return l.Save(ctx, s.ports.Writer)
+		}, Announce: func(ctx context.Context) error { return s.ports.Events.RecordReleased(ctx, name, version) }}, err
 	})
+}
+
+// reread makes the mirror that has brought a server read what it has refused meanwhile, new versions and
+// documents.
+func (s *Service) reread(ctx context.Context, from registry.Origin) error {
+	if from.Mirror == "" {
+		return nil
+	}
+	return s.ports.Mirrors.Reread(ctx, mirror.Name(from.Mirror))
 }
 
 // checkNotOwn returns fault.Forbidden if a person is responsible for a document of the target.
@@ -185,31 +184,13 @@ func (s *Service) begin(ctx context.Context, who authority.Caller, action string
 	return act, s.requireReviewer(ctx, who, t.ServerName)
 }
 
-// change decides a change of a server in one transaction, and stores it. Other changes of the server
-// wait until then. A server may have many versions, so the transaction may be long.
-func (s *Service) change(ctx context.Context, name registry.Name, decide func(ctx context.Context, l *registry.Lineage) error) error {
-	return s.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
-		releases, err := s.ports.Writer.Lock(ctx, name)
-		if err != nil {
-			return err
-		}
-		entries, err := s.ports.Quarantine.Entries(ctx, name)
-		if err != nil {
-			return err
-		}
-		lineage := registry.NewLineage(name, releases, entries...)
-		if err := decide(ctx, lineage); err != nil {
-			return err
-		}
-		var changes []registrystore.Change
-		for _, r := range lineage.Changes() {
-			changes = append(changes, registrystore.Change{Release: r})
-		}
-		if len(changes) == 0 {
-			return nil
-		}
-		return s.ports.Writer.Save(ctx, changes)
-	})
+// commit changes a server, which may have many versions, so that the transaction may be long.
+func (s *Service) commit(
+	ctx context.Context, name registry.Name, decide func(context.Context, change.Server) (change.Decision, error),
+) error {
+	return change.Commit(transaction.Long(ctx), change.Ports{
+		Transactions: s.ports.Transactions, Writer: s.ports.Writer, Quarantine: s.ports.Quarantine, Acts: s.ports.Acts,
+	}, name, decide)
 }
 
 // requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant to

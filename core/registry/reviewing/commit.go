@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -23,46 +24,34 @@ func (s *Service) find(ctx context.Context, id review.ID) (review.Review, error)
 	return r, err
 }
 
-// commit stores a decision, together with what it changes in the registry and its record in the
-// audit log. Other changes of the server wait until then, so that each review is decided once.
-func (s *Service) commit(ctx context.Context, act authority.Act, d review.Decision) (review.Shown, error) {
+// commit stores a decision about a review of a server, together with what it changes in the registry and
+// its record in the audit log. Other changes of the server wait until then, so that each review is
+// decided once.
+func (s *Service) commit(ctx context.Context, act authority.Act, name registry.Name, d review.Decision) (review.Shown, error) {
 	var decided review.Review
-	err := s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		r, err := s.find(ctx, act.Review)
+	err := change.Commit(ctx, change.Ports{
+		Transactions: s.ports.Transactions, Writer: s.ports.Writer, Quarantine: s.ports.Quarantine, Acts: s.ports.Acts,
+	}, name, func(ctx context.Context, l change.Server) (change.Decision, error) {
+		r, err := s.find(ctx, act.Review) // as the last writer left it
 		if err != nil {
-			return err
-		}
-		releases, err := s.ports.Writer.Lock(ctx, r.Name)
-		if err != nil {
-			return err
-		}
-		if r, err = s.find(ctx, act.Review); err != nil { // as the last writer left it
-			return err
+			return change.Decision{}, err
 		}
 		d.At = s.ports.Clock.Now()
 		if decided, err = r.Decide(d); err != nil {
-			return err
+			return change.Decision{}, err
 		}
 		if decided.Replaced, err = Compared(ctx, s.ports.Reader, r); err != nil {
-			return err
+			return change.Decision{}, err
 		}
 		var served *registry.Release
-		if d.Approve {
-			quarantined, err := s.ports.Quarantine.Entries(ctx, r.Name)
-			if err != nil {
-				return err
+		return change.Decision{Act: act, Store: func(ctx context.Context) error {
+			if d.Approve {
+				if served, err = s.serve(ctx, l.Lineage, r, d); err != nil {
+					return err
+				}
 			}
-			if served, err = s.serve(ctx, registry.NewLineage(r.Name, releases, quarantined...), r, d); err != nil {
-				return err
-			}
-		}
-		if err := s.ports.Reviews.Decide(ctx, decided); err != nil {
-			return err
-		}
-		if err := s.recordEvents(ctx, decided, served); err != nil {
-			return err
-		}
-		return s.ports.Acts.Record(ctx, act)
+			return s.ports.Reviews.Decide(ctx, decided)
+		}, Announce: func(ctx context.Context) error { return s.recordEvents(ctx, decided, served) }}, nil
 	})
 	if err != nil {
 		return review.Shown{}, err

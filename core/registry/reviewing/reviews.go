@@ -150,7 +150,7 @@ func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.De
 	if d.Comment, err = review.ParseComment(d.Comment, !d.Approve); err != nil {
 		return review.Shown{}, err
 	}
-	return s.commit(ctx, *act, d)
+	return s.commit(ctx, *act, found.Name, d)
 }
 
 // requireReviewer returns fault.Forbidden unless the caller is an operator, or a person at FULL_TRUST who

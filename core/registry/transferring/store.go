@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -172,16 +173,12 @@ type storing struct {
 // addServer locks the server of records and adds the new ones.
 func (s *storing) addServer(ctx context.Context, batch []candidate) error {
 	name := batch[0].release.Name
-	releases, err := s.ports.Writer.Lock(ctx, name)
+	locked, err := change.Lock(ctx, s.ports.Writer, s.ports.Quarantine, name)
 	if err != nil {
 		return err
 	}
-	quarantined, err := s.ports.Quarantine.Entries(ctx, name)
-	if err != nil {
-		return err
-	}
-	here := make(map[registry.Version]bool, len(releases)+len(batch))
-	for _, r := range releases {
+	here := make(map[registry.Version]bool, len(locked.Releases)+len(batch))
+	for _, r := range locked.Releases {
 		here[r.Version] = true
 	}
 	first := make(map[registry.Version]candidate, len(batch))
@@ -191,7 +188,7 @@ func (s *storing) addServer(ctx context.Context, batch []candidate) error {
 		before, twice := first[v]
 		switch {
 		case here[v]: // stored since splitKnown
-			o, err := s.compareStored(ctx, c, quarantined)
+			o, err := s.compareStored(ctx, c, locked.Quarantined)
 			if err != nil {
 				return err
 			}
@@ -203,7 +200,7 @@ func (s *storing) addServer(ctx context.Context, batch []candidate) error {
 			fresh = append(fresh, c)
 		}
 	}
-	s.addNew(registry.NewLineage(name, releases, quarantined...), fresh)
+	s.addNew(locked.Lineage, fresh)
 	return nil
 }
 
