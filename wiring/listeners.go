@@ -52,7 +52,7 @@ type rateLimitParts struct {
 	Prometheus debugapi.PrometheusConfig
 	Bodies     *requestbody.Budget
 	Decider    *decide.Decider
-	Recorded   ratelimitapi.Decider // makes the decisions of calls by Decider
+	Recorded   decide.Func // makes the decisions of calls by Decider
 	Rules      *reload.Rules
 	Source     ruleSource
 	Statistics *debugapi.Statistics
@@ -171,7 +171,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 	health := ratelimitapi.NewHealth(
 		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decider: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
+		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
-	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
@@ -87,13 +86,13 @@ type recordPorts struct {
 
 // newRecordedDecider returns what decides rate limit calls: the decider, which also records requests if
 // RATELIMIT_RECORD is set and the rate limit part runs.
-func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts) (ratelimitapi.Decider, func(), error) {
+func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts) (decide.Func, func(), error) {
 	if !parts.RateLimit {
-		return d, func() {}, nil
+		return d.Decide, func() {}, nil
 	}
 	counts := traffic.NewCounts(p.Metrics)
 	if !c.On() {
-		return d, func() {}, nil
+		return d.Decide, func() {}, nil
 	}
 	ports := traffic.Ports{Clock: p.Clock, Log: p.Log}
 	if c.Hash {
@@ -103,11 +102,11 @@ func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decide
 		}
 		ports.Sum = key.Sum
 	}
-	r, err := traffic.New(c, d, counts, ports)
+	r, err := traffic.New(c, d.Decide, counts, ports)
 	if err != nil {
 		return nil, nil, err
 	}
-	return r, r.Close, nil
+	return r.Decide, r.Close, nil
 }
 
 // secretKeyAlone returns the root secret of a rate limit service alone, which has no database for one.

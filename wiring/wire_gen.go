@@ -165,7 +165,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics: registerer,
 		Log:     log,
 	}
-	ratelimitapiDecider, cleanup5, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	decideFunc, cleanup5, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -219,7 +219,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Prometheus: prometheusConfig,
 		Bodies:     budget,
 		Decider:    decider,
-		Recorded:   ratelimitapiDecider,
+		Recorded:   decideFunc,
 		Rules:      rules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,
@@ -1138,7 +1138,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Metrics: registerer,
 		Log:     log,
 	}
-	ratelimitapiDecider, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	decideFunc, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -1188,7 +1188,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Prometheus: prometheusConfig,
 		Bodies:     budget,
 		Decider:    decider,
-		Recorded:   ratelimitapiDecider,
+		Recorded:   decideFunc,
 		Rules:      rules,
 		Source:     wiringRuleSource,
 		Statistics: debugapiStatistics,

@@ -79,7 +79,7 @@ func BenchmarkGRPC(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := openFixture(b, newConfig(), d)
+		s := openFixture(b, newConfig(), d.Decide)
 		s.rules = rules
 		s.loadRules(b)
 		benchmarkCalls(b, s.newClient(b), "zero")

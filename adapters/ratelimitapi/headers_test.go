@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
@@ -160,7 +161,7 @@ func TestFormsOfHeaders(t *testing.T) {
 // TestDraftHeadersParse: whatever the names and numbers are, the headers are lists that a library reads.
 func TestDraftHeadersParse(t *testing.T) {
 	var decision ratelimit.Decision
-	b := openFixture(t, withForm("draft"), deciderFunc(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { return decision, nil }))
+	b := openFixture(t, withForm("draft"), decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { return decision, nil }))
 	client := b.newClient(t)
 	rapid.Check(t, func(r *rapid.T) {
 		name := rapid.String().Draw(r, "name")

@@ -53,14 +53,7 @@ type callCounter struct{ calls atomic.Int64 }
 
 func (c *callCounter) RecordCall(time.Duration) { c.calls.Add(1) }
 
-// deciderFunc is a function that implements ratelimitapi.Decider.
-type deciderFunc func(context.Context, *ratelimit.Request) (ratelimit.Decision, error)
-
-func (d deciderFunc) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
-	return d(ctx, r)
-}
-
-func newFailingDecider(err error) deciderFunc {
+func newFailingDecider(err error) decide.Func {
 	return func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) {
 		return ratelimit.Decision{}, err
 	}
@@ -91,25 +84,25 @@ func newConfig() ratelimitapi.Config {
 
 // openFixture opens both listeners with a log that is discarded. If d is nil, they use a real
 // decider.
-func openFixture(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Decider) *fixture {
+func openFixture(t testing.TB, c ratelimitapi.Config, d decide.Func) *fixture {
 	t.Helper()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return openWithPorts(t, c, ratelimitapi.Ports{Decider: d, Log: logrus.NewEntry(log)})
+	return openWithPorts(t, c, ratelimitapi.Ports{Decide: d, Log: logrus.NewEntry(log)})
 }
 
 // openWithPorts opens both listeners with the given ports.
 func openWithPorts(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *fixture {
 	t.Helper()
 	b := &fixture{rules: reload.New(ruleset.Options{}, noopReporter{}), meter: &callCounter{}}
-	if d.Decider == nil {
-		var err error
-		d.Decider, err = decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
+	if d.Decide == nil {
+		decider, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
 			Rules: b.rules.Current, Clock: clocktest.NewManual(now), Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+		d.Decide = decider.Decide
 	}
 	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
 	d.RecordCall, d.Health, d.Metrics = b.meter.RecordCall, b.health, prometheus.NewRegistry()
@@ -208,7 +201,7 @@ func TestShouldRateLimit(t *testing.T) {
 
 func TestRequestIsConvertedWhole(t *testing.T) {
 	var got ratelimit.Request
-	b := openFixture(t, newConfig(), deciderFunc(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+	b := openFixture(t, newConfig(), decide.Func(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 		got = ratelimit.Request{Domain: r.Domain, Hits: r.Hits}
 		for _, d := range r.Descriptors {
 			d.Entries = append([]ratelimit.Entry(nil), d.Entries...)
@@ -276,7 +269,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestPanicsReturnInternal(t *testing.T) {
-	b := openFixture(t, newConfig(), deciderFunc(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
+	b := openFixture(t, newConfig(), decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
 	_, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k"))
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("gRPC: %v", err)

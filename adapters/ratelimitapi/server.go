@@ -17,11 +17,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
 // Ports are the dependencies of the listeners.
 type Ports struct {
-	Decider Decider
+	Decide decide.Func
 	// RecordCall counts a call, and how long it took.
 	RecordCall func(took time.Duration)
 	Health     *Health
@@ -48,11 +49,11 @@ const spareWorkers = 1024
 // that Shutdown has not closed.
 func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	service := &service{
-		decider: d.Decider, recordCall: d.RecordCall, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
+		decisions: d.Decide, recordCall: d.RecordCall, headers: c.Headers, dynamicMetadata: c.DynamicMetadata,
 		setRequestIDs: d.Log.Logger.IsLevelEnabled(logrus.DebugLevel), log: d.Log,
 	}
 	if d.Tracing.isEnabled() {
-		service.decider = tracedDecider{d.Decider}
+		service.decisions = traced(d.Decide)
 	}
 	server, err := newGRPC(c, service, d)
 	if err != nil {

@@ -35,7 +35,7 @@ func (g blockingDecider) Decide(ctx context.Context, _ *ratelimit.Request) (rate
 
 func TestShutdownLetsCallsFinish(t *testing.T) {
 	g := blockingDecider{make(chan struct{}), make(chan struct{})}
-	b := openFixture(t, newConfig(), g)
+	b := openFixture(t, newConfig(), g.Decide)
 	answers := make(chan error, 2)
 	client := b.newClient(t)
 	go func() {
@@ -76,7 +76,7 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 
 func TestShutdownIsBounded(t *testing.T) {
 	g := blockingDecider{make(chan struct{}), make(chan struct{})}
-	b := openFixture(t, newConfig(), g)
+	b := openFixture(t, newConfig(), g.Decide)
 	client := b.newClient(t)
 	ended := make(chan error, 1)
 	go func() {

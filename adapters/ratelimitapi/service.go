@@ -10,18 +10,14 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
-
-// Decider makes the decisions. *decide.Decider implements it.
-type Decider interface {
-	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
-}
 
 // service serves the calls of both transports.
 type service struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
-	decider Decider
+	decisions decide.Func
 	// recordCall counts a call of ShouldRateLimit, by gRPC or by /json, and how long it took.
 	recordCall func(took time.Duration)
 	headers    HeaderConfig
@@ -37,7 +33,7 @@ type service struct {
 func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (ratelimit.Decision, error) {
 	began := time.Now()
 	q := s.requests.convert(m)
-	d, err := s.decider.Decide(ctx, &q.request)
+	d, err := s.decisions(ctx, &q.request)
 	s.requests.release(q)
 	s.recordCall(time.Since(began))
 	return d, err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
 // Tracing makes a span for each call that requests a decision. The zero value makes no spans and
@@ -129,20 +130,20 @@ func describeRequest(span trace.Span, c *fasthttp.RequestCtx) {
 	}
 }
 
-// tracedDecider adds the decision to the span of the call.
-type tracedDecider struct{ Decider }
-
-func (d tracedDecider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
-	decision, err := d.Decider.Decide(ctx, r)
-	span := trace.SpanFromContext(ctx)
-	if !span.IsRecording() {
+// traced returns a function that also adds the decision to the span of the call.
+func traced(d decide.Func) decide.Func {
+	return func(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+		decision, err := d(ctx, r)
+		span := trace.SpanFromContext(ctx)
+		if !span.IsRecording() {
+			return decision, err
+		}
+		span.SetAttributes(attrDomain.String(clipDomain(string(r.Domain))), attrDescriptors.Int(len(r.Descriptors)))
+		if err == nil {
+			span.SetAttributes(attrCode.String(codeToProto(decision.Code).String()))
+		}
 		return decision, err
 	}
-	span.SetAttributes(attrDomain.String(clipDomain(string(r.Domain))), attrDescriptors.Int(len(r.Descriptors)))
-	if err == nil {
-		span.SetAttributes(attrCode.String(codeToProto(decision.Code).String()))
-	}
-	return decision, err
 }
 
 // clipDomain returns a short copy of a domain. It copies because the span outlives the message.

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 )
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -32,13 +33,13 @@ type tracedFixture struct {
 	lines *logtest.Hook
 }
 
-func openTraced(t testing.TB, d ratelimitapi.Decider, rate float64) tracedFixture {
+func openTraced(t testing.TB, d decide.Func, rate float64) tracedFixture {
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
 	logger, lines := logtest.NewNullLogger()
 	b := openWithPorts(t, newConfig(), ratelimitapi.Ports{
-		Decider: d, Log: logrus.NewEntry(logger),
+		Decide: d, Log: logrus.NewEntry(logger),
 		Tracing: ratelimitapi.Tracing{Tracer: provider.Tracer("test"), Propagator: propagation.TraceContext{}},
 	})
 	return tracedFixture{b, spans, lines}
@@ -214,7 +215,7 @@ func carriesSpan(line *logrus.Entry) bool {
 
 // TestRequestIDOfPanic checks that the response to a panic and the log contain the same request id.
 func TestRequestIDOfPanic(t *testing.T) {
-	b := openTraced(t, deciderFunc(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
+	b := openTraced(t, decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
 	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 )
 
@@ -29,11 +30,6 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// Decider makes the decisions. *decide.Decider implements it.
-type Decider interface {
-	Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
-}
-
 // Ports are the dependencies of a Recorder.
 type Ports struct {
 	// Sum returns a keyed hash of a value; nil unless Config.Hash. It must be safe for concurrent use.
@@ -46,12 +42,12 @@ type Ports struct {
 // never delays or fails a decision: what the disk does not take in time is dropped and counted. It is
 // safe for concurrent use.
 type Recorder struct {
-	decider Decider
-	sample  sample
-	clock   clock.Clock
-	log     *logrus.Entry
-	text    func(string) string // returns a value as it is recorded
-	counts  *Counts
+	decide decide.Func
+	sample sample
+	clock  clock.Clock
+	log    *logrus.Entry
+	text   func(string) string // returns a value as it is recorded
+	counts *Counts
 
 	mutex  sync.Mutex
 	last   time.Time // of the last request in the queue
@@ -71,13 +67,13 @@ type Recorder struct {
 
 // New returns a Recorder, and opens its file. Close ends it. The error begins with the name of a
 // setting.
-func New(c Config, d Decider, counts *Counts, p Ports) (*Recorder, error) {
+func New(c Config, d decide.Func, counts *Counts, p Ports) (*Recorder, error) {
 	return newRecorder(c, d, counts, p, openFile)
 }
 
-func newRecorder(c Config, d Decider, counts *Counts, p Ports, open func(string, time.Time) (opened, error)) (*Recorder, error) {
+func newRecorder(c Config, d decide.Func, counts *Counts, p Ports, open func(string, time.Time) (opened, error)) (*Recorder, error) {
 	r := &Recorder{
-		decider: d, clock: p.Clock, log: p.Log, counts: counts, text: func(s string) string { return s },
+		decide: d, clock: p.Clock, log: p.Log, counts: counts, text: func(s string) string { return s },
 		queue: make(chan entry, maxQueued), written: make(chan struct{}),
 		file: file{path: c.File, maxSize: c.MaxBytes, open: open},
 	}
@@ -96,9 +92,9 @@ func newRecorder(c Config, d Decider, counts *Counts, p Ports, open func(string,
 	return r, nil
 }
 
-// Decide makes a decision and records it. Errors are those of the Decider; they are not recorded.
+// Decide makes a decision and records it. Errors are those of the decision; they are not recorded.
 func (r *Recorder) Decide(ctx context.Context, request *ratelimit.Request) (ratelimit.Decision, error) {
-	d, err := r.decider.Decide(ctx, request)
+	d, err := r.decide(ctx, request)
 	if err == nil && r.sample.has(request) {
 		r.record(newEntry(request, d.Code))
 	}

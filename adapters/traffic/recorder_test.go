@@ -22,16 +22,15 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 )
 
-// refusesMallory is a Decider that refuses one value, and fails for another one.
-type refusesMallory struct{}
-
 var errAway = errors.New("the counter store does not answer")
 
-func (refusesMallory) Decide(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+// refuseMallory is a decision that refuses one value, and fails for another one.
+func refuseMallory(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 	switch r.Descriptors[0].Entries[0].Value {
 	case "mallory":
 		return ratelimit.Decision{Code: ratelimit.OverLimit}, nil
@@ -73,7 +72,7 @@ func newFixture(t *testing.T, c clock.Clock, path string, change func(*Config, *
 	log, hook := logtest.NewNullLogger()
 	f := fixture{path: path, counts: NewCounts(prometheus.NewRegistry()), hook: hook}
 	var err error
-	f.Recorder, err = newRecorder(config, refusesMallory{}, f.counts, Ports{Sum: sumOf, Clock: c, Log: logrus.NewEntry(log)}, open)
+	f.Recorder, err = newRecorder(config, refuseMallory, f.counts, Ports{Sum: sumOf, Clock: c, Log: logrus.NewEntry(log)}, open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +332,7 @@ func TestWrongFiles(t *testing.T) {
 func wantError(t *testing.T, path, want string) {
 	t.Helper()
 	log, _ := logtest.NewNullLogger()
-	_, err := New(Config{File: path, Sample: 1, MaxBytes: 1}, refusesMallory{}, NewCounts(prometheus.NewRegistry()),
+	_, err := New(Config{File: path, Sample: 1, MaxBytes: 1}, refuseMallory, NewCounts(prometheus.NewRegistry()),
 		Ports{Clock: clocktest.NewManual(noon), Log: logrus.NewEntry(log)})
 	if err == nil || !strings.HasPrefix(err.Error(), "RATELIMIT_RECORD: ") || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: got %v, want %s", path, err, want)
@@ -530,19 +529,19 @@ func TestConfig(t *testing.T) {
 // BenchmarkDecide compares a decision without a recording with one outside and one in its sample.
 func BenchmarkDecide(b *testing.B) {
 	log, _ := logtest.NewNullLogger()
-	r, err := New(Config{File: filepath.Join(b.TempDir(), "r.jsonl"), Sample: 1, MaxBytes: 1 << 30}, refusesMallory{}, NewCounts(prometheus.NewRegistry()),
+	r, err := New(Config{File: filepath.Join(b.TempDir(), "r.jsonl"), Sample: 1, MaxBytes: 1 << 30}, refuseMallory, NewCounts(prometheus.NewRegistry()),
 		Ports{Clock: wallClock{}, Log: logrus.NewEntry(log)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(r.Close)
-	outside := &Recorder{decider: refusesMallory{}}
+	outside := &Recorder{decide: refuseMallory}
 	request := newRequest("user-1234567")
-	for name, decider := range map[string]Decider{"off": refusesMallory{}, "outside": outside, "sampled": r} {
+	for name, decider := range map[string]decide.Func{"off": refuseMallory, "outside": outside.Decide, "sampled": r.Decide} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := decider.Decide(b.Context(), request); err != nil {
+				if _, err := decider(b.Context(), request); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -35,6 +35,9 @@ type Ports struct {
 	Clock   clock.Clock
 }
 
+// Func answers rate limit requests: Decider.Decide, or a function that calls it.
+type Func func(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error)
+
 // Decider answers rate limit requests. It is safe for concurrent use.
 type Decider struct {
 	config Config
