@@ -25,15 +25,15 @@ func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 		"any event is returned as it was appended":                         auditRoundTrips,
 		"a search without matching events returns none and the total 0":    findsNothing,
 		"a search returns the events of the person, the type and the time": findsWhatMatches,
-		"events at the bounds of the time are not in the result":           excludesEdges,
+		"events at the bounds of the time are not in the result":           excludesBounds,
 		"pages list every event once, newest first":                        pagesToTheEnd,
 		"a page with a wrong limit or offset is refused":                   refusesPage,
 		"events of parallel writers are all stored":                        storesParallelEvents,
 		"an append with a broken event stores none of its events":          allOrNothing,
 		"deletion removes the events before a time":                        deletesOldest,
 		"a failed transaction stores no event":                             auditRollsBack,
-		"totals stay correct while hours are counted":                      totalsHold,
-		"parallel counts add each hour once":                               countsOnce,
+		"totals stay correct while hours are counted":                      keepsTotalsWhileCounting,
+		"parallel counts add each hour once":                               countsEachHourOnce,
 		"a call with a cancelled context fails":                            auditHeedsCancel,
 	})
 }
@@ -149,7 +149,7 @@ func findsWhatMatches(t *testing.T, s Stores) {
 	})
 }
 
-func excludesEdges(t *testing.T, s Stores) {
+func excludesBounds(t *testing.T, s Stores) {
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), events(1, 2, 3)...))
 	second := event(2).Time
 	for _, c := range []struct {
@@ -183,9 +183,9 @@ func pagesToTheEnd(t *testing.T, s Stores) {
 	wantFound(t, s, all, want, stored)
 }
 
-// totalsHold compares searches with a list, while hours are counted, events are added and old ones
+// keepsTotalsWhileCounting compares searches with a list, while hours are counted, events are added and old ones
 // are removed in any order.
-func totalsHold(t *testing.T, s Stores) {
+func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 	people := []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}
 	types := []auth.EventType{auth.LoginAttempt, auth.DeviceChange}
 	n, stored := 0, []auth.Event(nil)
@@ -224,7 +224,7 @@ func totalsHold(t *testing.T, s Stores) {
 	})
 }
 
-func countsOnce(t *testing.T, s Stores) {
+func countsEachHourOnce(t *testing.T, s Stores) {
 	user := recordtest.UUID[auth.UserID](7)
 	for hour := range 30 {
 		e := event(hour)

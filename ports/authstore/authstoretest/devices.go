@@ -24,7 +24,7 @@ func runDevices(t *testing.T, open func(t *testing.T) Stores) {
 		"a device that does not exist is not found":                         deviceNotFound,
 		"a device is created only if the person has none with its identity": ensuresOnce,
 		"parallel sign-ins from a new device create it once":                ensuresOnceInParallel,
-		"a new device can have the identity of a revoked one":               revokedGivesWay,
+		"a new device can have the identity of a revoked one":               replacesRevokedDevice,
 		"a person never has two active devices with one identity":           refusesSecondOfIdentity,
 		"an update whose change fails stores nothing":                       deviceFailedChange,
 		"parallel updates of a device are all stored":                       deviceLosesNoUpdate,
@@ -171,7 +171,7 @@ func ensuresOnceInParallel(t *testing.T, s Stores) {
 	recordtest.Equal(t, list(t, s, got[0].UserID, calls), got[:1])
 }
 
-func revokedGivesWay(t *testing.T, s Stores) {
+func replacesRevokedDevice(t *testing.T, s Stores) {
 	d, next := current(0, 1), current(0, 2)
 	next.Identity = d.Identity
 	ensure(t, s, d)

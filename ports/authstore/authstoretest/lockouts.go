@@ -24,7 +24,7 @@ func runLockouts(t *testing.T, open func(t *testing.T) Stores) {
 		"the first change of a subject gets the zero value":            beginsAtZero,
 		"an update whose change fails stores nothing":                  lockoutFailedChange,
 		"parallel updates of a lockout are all stored":                 lockoutLosesNoUpdate,
-		"parallel updates never exceed a bound that the change checks": keepsBound,
+		"parallel updates never exceed a bound that the change checks": neverExceedsBound,
 		"deletion removes lockouts that ended before a time":           deletesBefore,
 		"a failed transaction stores no lockout":                       lockoutRollsBack,
 		"a call with a cancelled context fails":                        lockoutHeedsCancel,
@@ -137,10 +137,10 @@ func lockoutLosesNoUpdate(t *testing.T, s Stores) {
 	}
 }
 
-// keepsBound has more updates at once than one of them lets pass, alone and in greater
+// neverExceedsBound has more updates at once than one of them lets pass, alone and in greater
 // transactions, right after all have read the subject. What Get returns afterwards is what the last
 // of them stored.
-func keepsBound(t *testing.T, s Stores) {
+func neverExceedsBound(t *testing.T, s Stores) {
 	const calls, bound = 40, 5
 	full := errors.New("full")
 	change := func(l *auth.Lockout) error {

@@ -19,10 +19,10 @@ func runPendingLogins(t *testing.T, open func(t *testing.T) Stores) {
 	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
 		"a stored login has the value of every field":      pendingLoginKeepsEveryField,
 		"any login is returned as it was stored":           pendingLoginRoundTrips,
-		"a new login of a device replaces the pending one": keepsOneOfADevice,
-		"a new login removes the person's expired ones":    removesWhatIsOver,
-		"a pending login can be taken once":                takenOnce,
-		"all pending logins of a person can be removed":    removesAll,
+		"a new login of a device replaces the pending one": replacesLoginOfDevice,
+		"a new login removes the person's expired ones":    removesExpiredLogins,
+		"a pending login can be taken once":                takesLoginOnce,
+		"all pending logins of a person can be removed":    removesLoginsOfPerson,
 		"deletion removes logins that have expired":        pendingLoginDeletesExpired,
 		"a failed transaction stores no login":             pendingLoginRollsBack,
 		"a call with a cancelled context fails":            pendingLoginHeedsCancel,
@@ -38,16 +38,16 @@ func pendingLoginSample(person, n int) auth.PendingLogin {
 	}
 }
 
-// want fails the test unless the store has each of the pending logins.
-func want(ctx context.Context, t rapid.TB, s Stores, all ...auth.PendingLogin) {
+// wantLogins fails the test unless the store has each of the pending logins.
+func wantLogins(ctx context.Context, t rapid.TB, s Stores, all ...auth.PendingLogin) {
 	t.Helper()
 	for _, p := range all {
 		recordtest.Equal(t, recordtest.Must(s.PendingLogins.Find(ctx, p.UserID, p.DeviceIdentity))(t), p)
 	}
 }
 
-// wantNone fails the test if the store has any of the pending logins.
-func wantNone(t *testing.T, s Stores, all ...auth.PendingLogin) {
+// wantNoLogins fails the test if the store has any of the pending logins.
+func wantNoLogins(t *testing.T, s Stores, all ...auth.PendingLogin) {
 	t.Helper()
 	for _, p := range all {
 		if got, err := s.PendingLogins.Find(t.Context(), p.UserID, p.DeviceIdentity); !fault.Is(err, fault.NotFound) {
@@ -56,7 +56,7 @@ func wantNone(t *testing.T, s Stores, all ...auth.PendingLogin) {
 	}
 }
 
-func put(t *testing.T, s Stores, all ...auth.PendingLogin) {
+func putLogins(t *testing.T, s Stores, all ...auth.PendingLogin) {
 	t.Helper()
 	for _, p := range all {
 		recordtest.OK(t, s.PendingLogins.Put(t.Context(), p))
@@ -66,12 +66,12 @@ func put(t *testing.T, s Stores, all ...auth.PendingLogin) {
 func pendingLoginKeepsEveryField(t *testing.T, s Stores) {
 	p := pendingLoginSample(1, 1)
 	recordtest.Whole(t, p)
-	put(t, s, p)
-	want(t.Context(), t, s, p)
-	wantNone(t, s, pendingLoginSample(0, 1), pendingLoginSample(1, 2))
+	putLogins(t, s, p)
+	wantLogins(t.Context(), t, s, p)
+	wantNoLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(1, 2))
 	none := pendingLoginSample(0, 1)
 	none.UserID = recordtest.UUID[auth.UserID](people + 1)
-	wantNone(t, s, none)
+	wantNoLogins(t, s, none)
 	if err := s.PendingLogins.Put(t.Context(), none); err == nil {
 		t.Error("a login of an unknown account is kept")
 	}
@@ -86,32 +86,32 @@ func pendingLoginRoundTrips(t *testing.T, s Stores) {
 			CreatedAt: recordtest.Instant().Draw(r, "created"), ExpiresAt: recordtest.Instant().Draw(r, "expires"),
 		}
 		recordtest.OK(r, s.PendingLogins.Put(t.Context(), p))
-		want(t.Context(), r, s, p)
+		wantLogins(t.Context(), r, s, p)
 	})
 }
 
-func keepsOneOfADevice(t *testing.T, s Stores) {
+func replacesLoginOfDevice(t *testing.T, s Stores) {
 	first, other := pendingLoginSample(0, 1), pendingLoginSample(1, 1)
-	put(t, s, first, other)
+	putLogins(t, s, first, other)
 	second := pendingLoginSample(0, 2)
 	second.DeviceIdentity, second.Subject, second.Proven = first.DeviceIdentity, "email:other", false
-	put(t, s, second)
-	want(t.Context(), t, s, second, other)
+	putLogins(t, s, second)
+	wantLogins(t.Context(), t, s, second, other)
 	recordtest.OK(t, s.PendingLogins.Take(t.Context(), second.UserID, second.DeviceIdentity))
-	wantNone(t, s, first)
+	wantNoLogins(t, s, first)
 }
 
-func removesWhatIsOver(t *testing.T, s Stores) {
+func removesExpiredLogins(t *testing.T, s Stores) {
 	over, open, others := pendingLoginSample(0, 0), pendingLoginSample(0, 1), pendingLoginSample(1, 0)
-	put(t, s, over, open, others)
-	put(t, s, pendingLoginSample(0, 5)) // made when the first one ends
-	want(t.Context(), t, s, open, others, pendingLoginSample(0, 5))
-	wantNone(t, s, over)
+	putLogins(t, s, over, open, others)
+	putLogins(t, s, pendingLoginSample(0, 5)) // made when the first one ends
+	wantLogins(t.Context(), t, s, open, others, pendingLoginSample(0, 5))
+	wantNoLogins(t, s, over)
 }
 
-func takenOnce(t *testing.T, s Stores) {
+func takesLoginOnce(t *testing.T, s Stores) {
 	p, other := pendingLoginSample(0, 1), pendingLoginSample(0, 2)
-	put(t, s, p, other)
+	putLogins(t, s, p, other)
 	recordtest.WantOne(t, recordtest.Parallel(20, func(i int) error {
 		if i%2 == 0 {
 			return s.PendingLogins.Take(t.Context(), p.UserID, p.DeviceIdentity)
@@ -120,47 +120,47 @@ func takenOnce(t *testing.T, s Stores) {
 			return s.PendingLogins.Take(ctx, p.UserID, p.DeviceIdentity)
 		})
 	}), fault.NotFound)
-	wantNone(t, s, p)
-	want(t.Context(), t, s, other)
+	wantNoLogins(t, s, p)
+	wantLogins(t.Context(), t, s, other)
 }
 
-func removesAll(t *testing.T, s Stores) {
-	put(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1))
+func removesLoginsOfPerson(t *testing.T, s Stores) {
+	putLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1))
 	for range 2 {
 		recordtest.OK(t, s.PendingLogins.RemoveAll(t.Context(), pendingLoginSample(0, 1).UserID))
-		wantNone(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2))
-		want(t.Context(), t, s, pendingLoginSample(1, 1))
+		wantNoLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2))
+		wantLogins(t.Context(), t, s, pendingLoginSample(1, 1))
 	}
 }
 
 func pendingLoginDeletesExpired(t *testing.T, s Stores) {
-	put(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1), pendingLoginSample(1, 3))
+	putLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1), pendingLoginSample(1, 3))
 	for _, n := range []int{2, 0} {
 		if got := recordtest.Must(s.PendingLogins.DeleteExpired(t.Context(), pendingLoginSample(0, 2).ExpiresAt))(t); got != n {
 			t.Errorf("DeleteExpired = %d, want %d", got, n)
 		}
 	}
-	wantNone(t, s, pendingLoginSample(0, 1), pendingLoginSample(1, 1))
-	want(t.Context(), t, s, pendingLoginSample(0, 2), pendingLoginSample(1, 3))
+	wantNoLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(1, 1))
+	wantLogins(t.Context(), t, s, pendingLoginSample(0, 2), pendingLoginSample(1, 3))
 }
 
 func pendingLoginRollsBack(t *testing.T, s Stores) {
 	p := pendingLoginSample(0, 1)
-	put(t, s, p)
+	putLogins(t, s, p)
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
 		if err := s.PendingLogins.Put(ctx, pendingLoginSample(0, 2)); err != nil {
 			return err
 		}
-		want(ctx, t, s, p, pendingLoginSample(0, 2))
+		wantLogins(ctx, t, s, p, pendingLoginSample(0, 2))
 		return errors.Join(s.PendingLogins.Take(ctx, p.UserID, p.DeviceIdentity), s.PendingLogins.RemoveAll(ctx, p.UserID))
 	})
-	want(t.Context(), t, s, p)
-	wantNone(t, s, pendingLoginSample(0, 2))
+	wantLogins(t.Context(), t, s, p)
+	wantNoLogins(t, s, pendingLoginSample(0, 2))
 }
 
 func pendingLoginHeedsCancel(t *testing.T, s Stores) {
 	p := pendingLoginSample(0, 1)
-	put(t, s, p)
+	putLogins(t, s, p)
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
 		"Put": func(ctx context.Context) error { return s.PendingLogins.Put(ctx, pendingLoginSample(0, 2)) },
 		"Find": func(ctx context.Context) error {
@@ -174,6 +174,6 @@ func pendingLoginHeedsCancel(t *testing.T, s Stores) {
 			return err
 		},
 	})
-	want(t.Context(), t, s, p)
-	wantNone(t, s, pendingLoginSample(0, 2))
+	wantLogins(t.Context(), t, s, p)
+	wantNoLogins(t, s, pendingLoginSample(0, 2))
 }

@@ -41,10 +41,10 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a change of the texts is visible at once", func(t *testing.T) { seesChange(t, open(t)) })
 	t.Run("an unknown domain has no text", func(t *testing.T) { findsNothing(t, open(t)) })
 	t.Run("a failure of the server is reported as unavailable", func(t *testing.T) { reportsFailure(t, open(t)) })
-	t.Run("parallel calls for one domain send one query", func(t *testing.T) { sharesQuestion(t, open(t)) })
+	t.Run("parallel calls for one domain send one query", func(t *testing.T) { sharesQuery(t, open(t)) })
 	t.Run("a caller that changes its texts does not change those of others", func(t *testing.T) { givesOwnTexts(t, open(t)) })
 	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })
-	t.Run("other callers get the texts after one caller has given up", func(t *testing.T) { answersOthers(t, open(t)) })
+	t.Run("other callers get the texts after one caller has given up", func(t *testing.T) { continuesForOthers(t, open(t)) })
 }
 
 // records are three texts, of which the second is a broken record, and one that is no record.
@@ -92,7 +92,7 @@ func reportsFailure(t *testing.T, s Subject) {
 	expectUnavailable(t, d, texts, err)
 }
 
-func sharesQuestion(t *testing.T, s Subject) {
+func sharesQuery(t *testing.T, s Subject) {
 	d := domain(t, "keys.example")
 	s.Publish(t, d, records()...)
 	release := s.Hold(t, d)
@@ -157,7 +157,7 @@ func obeysCancel(t *testing.T, s Subject) {
 	expectUnavailable(t, d, texts, err)
 }
 
-func answersOthers(t *testing.T, s Subject) {
+func continuesForOthers(t *testing.T, s Subject) {
 	d := domain(t, "keys.example")
 	s.Publish(t, d, records()...)
 	release := s.Hold(t, d)

@@ -33,9 +33,9 @@ type Subject struct {
 // its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	t.Run("a request has the body and its signature", func(t *testing.T) { posts(t, open(t)) })
+	t.Run("a request has the body and its signature", func(t *testing.T) { postsSignedBody(t, open(t)) })
 	t.Run("every status is returned and no redirect is followed", func(t *testing.T) { returnsStatus(t, open(t)) })
-	t.Run("a receiver that cannot be reached is reported as unavailable", func(t *testing.T) { reportsAbsence(t, open(t)) })
+	t.Run("a receiver that cannot be reached is reported as unavailable", func(t *testing.T) { reportsUnreachable(t, open(t)) })
 	t.Run("a call ends when its context is cancelled", func(t *testing.T) { endsWithContext(t, open(t)) })
 	t.Run("a receiver with a private address is refused", func(t *testing.T) { refusesPrivate(t, open(t)) })
 }
@@ -51,7 +51,7 @@ func expectStatus(t *testing.T, s Subject, want int) {
 	}
 }
 
-func posts(t *testing.T, s Subject) {
+func postsSignedBody(t *testing.T, s Subject) {
 	expectStatus(t, s, 204)
 	got := s.Received()
 	path := "/" + strings.SplitN(s.URL.String(), "/", 4)[3]
@@ -83,7 +83,7 @@ func expectUnavailable(t *testing.T, err error) {
 	}
 }
 
-func reportsAbsence(t *testing.T, s Subject) {
+func reportsUnreachable(t *testing.T, s Subject) {
 	s.Stop()
 	_, err := s.Sender.Send(t.Context(), request(s.URL))
 	expectUnavailable(t, err)

@@ -47,8 +47,8 @@ func RunTokens(t *testing.T, open func(t *testing.T, c *clocktest.Manual) TokenS
 		"a verified token of a publisher returns the publisher":       returnsPublisher,
 		"an expired token is refused with the code for expiry":        reportsExpired,
 		"an altered token is refused":                                 refusesAltered,
-		"a text that is not a token is refused":                       refusesNone,
-		"a token names the key that it was signed with":               namesKeys,
+		"a text that is not a token is refused":                       refusesOtherTexts,
+		"a token names the key that it was signed with":               namesSigningKey,
 		"tokens are verified in parallel":                             verifiesInParallel,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,14 +153,14 @@ func refusesAltered(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 	}
 }
 
-func refusesNone(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
+func refusesOtherTexts(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
 	for _, text := range []string{"", ".", "..", "x.y.z", "\x00", strings.Repeat("a", 1<<20), strings.Repeat(".", 10000)} {
 		_, err := s.Verify(context.Background(), auth.AccessToken(text))
 		WantCode(t, "what is no token", err, auth.CodeInvalidToken)
 	}
 }
 
-func namesKeys(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
+func namesSigningKey(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
 	keys, err := s.PublicKeys(context.Background())
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("keys %v, error %v; want at least one", keys, err)
