@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
-	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -37,7 +36,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
-	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
@@ -233,15 +231,6 @@ func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Cloc
 		return nil, err
 	}
 	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(leased, local), r), nil
-}
-
-// chooseKeySources returns the sources of keys that domains have published.
-func chooseKeySources(c keysources.Config) (domainkeys.Sources, error) {
-	pages, err := keysources.NewPages(c)
-	if err != nil {
-		return domainkeys.Sources{}, err
-	}
-	return domainkeys.Sources{DNS: keysources.NewTXT(c), HTTP: pages}, nil
 }
 
 // chooseUsedProofs remembers used proofs in the store of the API's own limits. It has no fallback

@@ -2,10 +2,6 @@ package wiring
 
 import (
 	"context"
-	"net"
-	"net/netip"
-	"net/url"
-	"strconv"
 
 	"github.com/sirupsen/logrus"
 
@@ -213,7 +209,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	}
 	addresses := logrus.Fields{"api": listener.Addr().String()}
 	if parts.Console && a.Pages.On && a.Pages.Announce {
-		addresses["console"] = consoleAddress(listener.Addr(), a.Config.TLS.Cert != "")
+		addresses["console"] = site.Address(listener.Addr(), a.Config.TLS.Cert != "")
 	}
 	p.AddListener(lifecycle.Listener{
 		Addresses: addresses,
@@ -231,18 +227,6 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })
 	}
 	return nil
-}
-
-// consoleAddress returns the address of the console in a browser on this machine.
-func consoleAddress(listener net.Addr, tls bool) string {
-	u := url.URL{Scheme: "http", Host: listener.String(), Path: site.Home}
-	if tls {
-		u.Scheme = "https"
-	}
-	if a, err := netip.ParseAddrPort(u.Host); err == nil && (a.Addr().IsUnspecified() || a.Addr().IsLoopback()) {
-		u.Host = net.JoinHostPort("localhost", strconv.Itoa(int(a.Port())))
-	}
-	return u.String()
 }
 
 // running returns the parts of the API that run.

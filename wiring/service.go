@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
@@ -147,7 +148,7 @@ var publisherSet = wire.NewSet(
 	registryapi.NewPublishers,
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
 	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"),
-	chooseKeySources, oidc.Set, chooseUsedProofs,
+	keysources.New, oidc.Set, chooseUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
+	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
@@ -289,7 +290,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	delegatingChecker := delegating.NewChecker(delegatingConfig, checkerPorts)
 	keysourcesConfig := s.DomainKeys
-	sources, err := chooseKeySources(keysourcesConfig)
+	sources, err := keysources.New(keysourcesConfig)
 	if err != nil {
 		cleanup8()
 		cleanup7()

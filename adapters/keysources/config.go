@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 )
 
 // Config contains the settings of the proofs of domains (contract P-6, P-7).
@@ -38,4 +39,13 @@ func isHostPort(s string) bool {
 // tlsFiles returns the path of the TLS file with the name of its setting.
 func (c Config) tlsFiles() tlsfiles.ClientFiles {
 	return tlsfiles.ClientFiles{CA: tlsfiles.ClientFile{Setting: "PUBLISHER_PROOF_CA", Path: c.CAFile}}
+}
+
+// New returns the sources of keys that domains have published.
+func New(c Config) (domainkeys.Sources, error) {
+	pages, err := NewPages(c)
+	if err != nil {
+		return domainkeys.Sources{}, err
+	}
+	return domainkeys.Sources{DNS: NewTXT(c), HTTP: pages}, nil
 }
