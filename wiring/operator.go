@@ -7,6 +7,7 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -15,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
@@ -44,7 +45,7 @@ import (
 var operatorSet = wire.NewSet(
 	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
 	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(credentials.Config), "Issuer"),
-	devices.NewOperator, devices.New, audit.New,
+	devices.NewOperator, devices.New, inprocess.TrailSet,
 	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	learning.New, wire.Struct(new(learning.Ports), "*"),
@@ -60,7 +61,7 @@ var operatorSet = wire.NewSet(
 type Operator struct {
 	People        *people.Service
 	Devices       *devices.Operator
-	Trail         *audit.Trail
+	Trail         *auditing.Trail
 	Accounts      authstore.Accounts
 	Learner       *learning.Learner
 	Grants        registrystore.Grants

@@ -34,7 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -122,7 +122,7 @@ var authSet = wire.NewSet(
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	signin.New, wire.Struct(new(signin.Ports), "*"),
 	stepup.New, wire.Struct(new(stepup.Ports), "*"), credentials.New, wire.Struct(new(credentials.Ports), "*"),
-	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, audit.New, audit.NewRefusals,
+	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, inprocess.TrailSet, auditing.NewRefusals,
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
@@ -166,7 +166,7 @@ var operatorReviewSet = wire.NewSet(
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(
 	delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
-	delegating.NewPolicies, wire.Struct(new(delegating.PolicyPorts), "*"), inprocess.RecorderSet, inprocess.ActsSet,
+	delegating.NewPolicies, wire.Struct(new(delegating.PolicyPorts), "*"), inprocess.ActsSet,
 )
 
 // curationSet provides the use cases of curation and their API.

@@ -40,7 +40,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -274,8 +274,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	trustLevel := s.WriteTrust
 	authority := inprocess.NewAuthority(checker, trustLevel)
 	delegatingConfig := s.Delegating
-	prometheusAudit := newAuditMetrics(wiringPartMetrics)
-	runner := countTransactions(db, prometheusAudit)
+	audit := newAuditMetrics(wiringPartMetrics)
+	runner := countTransactions(db, audit)
 	registryrecordsConfig := s.Servers
 	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
 	policies := registryrecordsStores.Policies
@@ -328,8 +328,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	auditLog := countAuditEvents(db, prometheusAudit)
-	trail := audit.New(auditLog, clock, entropy)
+	auditLog := countAuditEvents(db, audit)
+	trail := auditing.New(auditLog, clock, entropy)
 	couriers := s.Couriers
 	email := s.Email
 	brand := email.Brand
@@ -411,13 +411,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	prover := delegating.NewProver(delegatingConfig, proverPorts)
 	prometheusProver := countProofs(prover, wiringPartMetrics)
-	recorder := inprocess.NewRecorder(trail)
 	policyPorts := delegating.PolicyPorts{
 		Transactions: runner,
 		Policies:     policies,
 		Checker:      delegatingChecker,
 		Grants:       grants,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -437,7 +436,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	notifyingRecorder := notifying.NewRecorder(recorderPorts)
+	recorder := notifying.NewRecorder(recorderPorts)
 	sealer, err := newCursorSealer(rootSecret)
 	if err != nil {
 		cleanup9()
@@ -458,7 +457,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrors:      mirrorRereader,
 		Grants:       grants,
 		Acts:         acts,
-		Events:       notifyingRecorder,
+		Events:       recorder,
 		Cursors:      sealer,
 		Clock:        clock,
 	}
@@ -486,8 +485,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reader:     serverReader,
 		Writer:     serverWriter,
 		Quarantine: quarantine,
-		Events:     notifyingRecorder,
-		Recorder:   recorder,
+		Events:     recorder,
+		Recorder:   trail,
 	}
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewingPorts := reviewing.Ports{
@@ -502,9 +501,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:       grants,
 		Ender:        mirrorEnder,
 		Acts:         acts,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Notifier:     reviewNotifier,
-		Events:       notifyingRecorder,
+		Events:       recorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -566,8 +565,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:       grants,
 		Reviews:      reviews,
 		Approver:     approver,
-		Events:       notifyingRecorder,
-		Recorder:     recorder,
+		Events:       recorder,
+		Recorder:     trail,
 		Source:       mirrorSource,
 		Clock:        clock,
 		Waiter:       waiter,
@@ -595,7 +594,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Rules:        reviewRules,
 		Acts:         acts,
 		Ender:        mirrorEnder,
-		Events:       notifyingRecorder,
+		Events:       recorder,
 		Ownership:    ownershipChecker,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -633,7 +632,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Metrics: wiringPartMetrics,
 	}
 	api, cleanup12 := newRegistryAPI(registryapiConfig, wiringRegistryAPIPorts)
-	refusals := audit.NewRefusals(trail, throttle)
+	refusals := auditing.NewRefusals(trail, throttle)
 	signinConfig := s.SignIn
 	deviceTokens := stores.DeviceTokens
 	refreshTokens := stores.RefreshTokens
@@ -907,13 +906,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
 		Grants:       grants,
-		Recorder:     recorder,
+		Recorder:     trail,
 	}
 	grantOperator := delegating.NewGrantOperator(grantPorts)
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -922,7 +921,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: runner,
 		Webhooks:     webhooks,
 		Deliveries:   deliveries,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Sealer:       inprocessSealer,
 		Sender:       sender,
 		Encoder:      encoder,
@@ -1262,7 +1261,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	clock := _wireClockValue
 	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
 	auditLog := newAuditLog(db)
-	trail := audit.New(auditLog, clock, entropy)
+	trail := auditing.New(auditLog, clock, entropy)
 	ports := people.Ports{
 		Accounts:    accounts,
 		Devices:     authstoreDevices,
@@ -1306,18 +1305,17 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	registryrecordsConfig := s.Servers
 	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
 	grants := registryrecordsStores.Grants
-	recorder := inprocess.NewRecorder(trail)
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
 		Grants:       grants,
-		Recorder:     recorder,
+		Recorder:     trail,
 	}
 	grantOperator := delegating.NewGrantOperator(grantPorts)
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
 		Methods:      methods,
-		Recorder:     recorder,
+		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
 	delegatingConfig := s.Delegating
@@ -1335,7 +1333,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Policies:     policies,
 		Checker:      checker,
 		Grants:       grants,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -1357,15 +1355,15 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	notifyingRecorder := notifying.NewRecorder(recorderPorts)
+	recorder := notifying.NewRecorder(recorderPorts)
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,
 		Reader:     serverReader,
 		Writer:     serverWriter,
 		Quarantine: quarantine,
-		Events:     notifyingRecorder,
-		Recorder:   recorder,
+		Events:     recorder,
+		Recorder:   trail,
 	}
 	acts := inprocess.NewActs(trail)
 	notifier := _wireNotifierValue
@@ -1387,9 +1385,9 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Grants:       grants,
 		Ender:        mirrorEnder,
 		Acts:         acts,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Notifier:     reviewNotifier,
-		Events:       notifyingRecorder,
+		Events:       recorder,
 		Cursors:      sealer,
 		Clock:        clock,
 		Entropy:      entropy,
@@ -1403,7 +1401,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Mirrors:      mirrorRereader,
 		Grants:       grants,
 		Acts:         acts,
-		Events:       notifyingRecorder,
+		Events:       recorder,
 		Cursors:      sealer,
 		Clock:        clock,
 	}
@@ -1413,8 +1411,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Writer:       serverWriter,
 		Reader:       serverReader,
 		Quarantine:   quarantine,
-		Events:       notifyingRecorder,
-		Recorder:     recorder,
+		Events:       recorder,
+		Recorder:     trail,
 		Clock:        clock,
 	}
 	mover := transferring.New(transferringPorts)
@@ -1424,7 +1422,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -1439,7 +1437,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transactions: runner,
 		Webhooks:     webhooks,
 		Deliveries:   deliveries,
-		Recorder:     recorder,
+		Recorder:     trail,
 		Sealer:       inprocessSealer,
 		Sender:       sender,
 		Encoder:      encoder,
@@ -1464,8 +1462,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Grants:       grants,
 		Reviews:      reviews,
 		Approver:     approver,
-		Events:       notifyingRecorder,
-		Recorder:     recorder,
+		Events:       recorder,
+		Recorder:     trail,
 		Source:       mirrorSource,
 		Clock:        clock,
 		Waiter:       waiter,

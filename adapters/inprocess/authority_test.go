@@ -9,9 +9,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -100,7 +101,7 @@ func TestTrust(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	log := fakedb.NewAuditLog(fakedb.New())
-	a := inprocess.NewActs(audit.New(log, clocktest.NewManual(noon), randomSource{}))
+	a := inprocess.NewActs(auditing.New(log, clocktest.NewManual(noon), randomSource{}))
 	ctx, caller := context.Background(), authoritytest.Person("anna")
 	for _, act := range []authority.Act{
 		{Caller: caller, Action: "publish", ServerName: "com.example/a", Version: "1.0.0"},
@@ -110,22 +111,22 @@ func TestRecord(t *testing.T) {
 		if err := a.Record(ctx, act); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := log.Search(ctx, authstore.AuditQuery{UserID: "anna", Type: auth.RegistryChange, Limit: 10})
+		events, _, err := log.Search(ctx, authstore.AuditQuery{Subject: "anna", Category: audit.RegistryChange, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := false
 		for _, e := range events {
-			if e.Details["action"] != act.Action {
+			if e.Action() != act.Action {
 				continue
 			}
 			found = true
 			_, versioned := e.Details["version"]
 			_, refused := e.Details["reason"]
-			warning, _ := e.Details["warning"].(string)
+			warning := e.Details.Text("warning")
 			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
-				e.Details["userId"] != "anna" || e.Details["sessionId"] != "anna" || e.Details["trustLevel"] != "FULL_TRUST" ||
-				e.Details["serverName"] != "com.example/a" || warning != act.Warning {
+				e.Details.Text("userId") != "anna" || e.Details.Text("sessionId") != "anna" || e.Details.Text("trustLevel") != "FULL_TRUST" ||
+				e.Details.Text("serverName") != "com.example/a" || warning != act.Warning {
 				t.Errorf("the event %+v does not describe the act %+v", e, act)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -19,7 +19,7 @@ import (
 // PublishersPorts are the dependencies of Publishers. All fields are required, except Notifier.
 type PublishersPorts struct {
 	Signer   secrets.TokenSigner
-	Trail    *audit.Trail
+	Trail    *auditing.Trail
 	Notifier *notices.Notifier // nil for no notices
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
@@ -60,21 +60,7 @@ func (s *Publishers) IssueToken(ctx context.Context, p authority.Publisher) (str
 // RecordProof implements [authority.Publishers]. Its events have no user ID: only operators see
 // them.
 func (s *Publishers) RecordProof(ctx context.Context, a authority.ProofAttempt) error {
-	details := map[string]any{"method": string(a.Method)}
-	for name, value := range map[string]string{
-		"domain": a.Domain, "issuer": a.Issuer, "subject": a.Subject, "keyFingerprint": a.Key, "reason": a.Reason,
-	} {
-		if value != "" {
-			details[name] = value
-		}
-	}
-	if len(a.Policies) > 0 {
-		details["policies"] = a.Policies
-	}
-	if a.Address.IsValid() {
-		details["ipAddress"] = a.Address.String()
-	}
-	return s.ports.Trail.Record(ctx, audit.Entry{Type: auth.PublisherProof, Success: a.Reason == "", Details: details})
+	return s.ports.Trail.RecordChanges(ctx, a.Change())
 }
 
 // NotifyMaker implements [authority.Publishers].
@@ -103,17 +89,6 @@ func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
 		p.Permissions = append(p.Permissions, publisher.Permission{Actions: actions, Pattern: pattern, Policy: publisher.PolicyID(permission.Policy)})
 	}
 	return p, nil
-}
-
-// policyIDs returns the policies of permissions.
-func policyIDs(list []publisher.Permission) []publisher.PolicyID {
-	ids := []publisher.PolicyID{}
-	for _, p := range list {
-		if p.Policy != "" {
-			ids = append(ids, p.Policy)
-		}
-	}
-	return ids
 }
 
 // Makers knows the people who created policies. It is safe for concurrent use.

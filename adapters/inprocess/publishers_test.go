@@ -10,9 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -27,7 +28,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 	t.Helper()
 	db, clock := fakedb.New(), clocktest.NewManual(noon)
 	log := fakedb.NewAuditLog(db)
-	trail := audit.New(log, clock, randomSource{})
+	trail := auditing.New(log, clock, randomSource{})
 	config := jwt.Config{Issuer: "tollgate", Audience: "tollgate", DataDir: t.TempDir()}
 	signer, closeSigner, err := jwt.Open(t.Context(), config, fakedb.NewKeyring(db), clock, logrus.NewEntry(logrus.New()))
 	if err != nil {
@@ -65,7 +66,7 @@ func TestIssuedTokenIdentifiesItsPublisher(t *testing.T) {
 }
 
 // onlyEvent returns the event of a log that has one.
-func onlyEvent(t *testing.T, log *fakedb.AuditLog) auth.Event {
+func onlyEvent(t *testing.T, log *fakedb.AuditLog) audit.Event {
 	t.Helper()
 	events, _, err := log.Search(t.Context(), authstore.AuditQuery{Limit: 10})
 	if err != nil || len(events) != 1 {
@@ -77,17 +78,17 @@ func onlyEvent(t *testing.T, log *fakedb.AuditLog) auth.Event {
 func TestRecordProof(t *testing.T) {
 	for _, test := range []struct {
 		attempt authority.ProofAttempt
-		want    map[string]any
+		want    audit.Details
 	}{
 		{
 			authority.ProofAttempt{
 				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []publisher.PolicyID{"p1", "p2"}, Address: netip.MustParseAddr("192.0.2.7"),
 			},
-			map[string]any{"method": "dns", "domain": "example.com", "keyFingerprint": "ed25519:AAAAAAAA", "policies": []any{"p1", "p2"}, "ipAddress": "192.0.2.7"},
+			audit.Details{"method": audit.Text("dns"), "domain": audit.Text("example.com"), "keyFingerprint": audit.Text("ed25519:AAAAAAAA"), "policies": audit.List{audit.Text("p1"), audit.Text("p2")}, "ipAddress": audit.Text("192.0.2.7")},
 		},
 		{
 			authority.ProofAttempt{Method: publisher.OIDC, Issuer: "https://ci.example", Subject: "job", Reason: "expired"},
-			map[string]any{"method": "oidc", "issuer": "https://ci.example", "subject": "job", "reason": "expired"},
+			audit.Details{"method": audit.Text("oidc"), "issuer": audit.Text("https://ci.example"), "subject": audit.Text("job"), "reason": audit.Text("expired")},
 		},
 	} {
 		publishers, _, log := newPublishers(t)
@@ -95,7 +96,7 @@ func TestRecordProof(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := onlyEvent(t, log)
-		if e.Type != auth.PublisherProof || e.UserID != "" || e.Success != (test.attempt.Reason == "") || !reflect.DeepEqual(e.Details, test.want) {
+		if e.Category != audit.PublisherProof || e.Subject != "" || e.Success != (test.attempt.Reason == "") || !reflect.DeepEqual(e.Details, test.want) {
 			t.Errorf("the event is %+v, want %v without a user", e, test.want)
 		}
 	}
@@ -103,7 +104,7 @@ func TestRecordProof(t *testing.T) {
 
 func TestActOfAPublisherHasNoUser(t *testing.T) {
 	log := fakedb.NewAuditLog(fakedb.New())
-	a := inprocess.NewActs(audit.New(log, clocktest.NewManual(noon), randomSource{}))
+	a := inprocess.NewActs(auditing.New(log, clocktest.NewManual(noon), randomSource{}))
 	caller := newPublisher(t)
 	act := authority.Act{Caller: authority.NewPublisher(caller, authoritytest.Address()), Action: "publish", ServerName: "com.example/a", Version: "1.0.0"}
 	err := a.Record(t.Context(), act)
@@ -111,10 +112,10 @@ func TestActOfAPublisherHasNoUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := onlyEvent(t, log)
-	want := map[string]any{
-		"action": "publish", "serverName": "com.example/a", "version": "1.0.0", "publisher": "example.com", "authMethod": "dns", "policies": []any{"p1"}, "ipAddress": "192.0.2.7",
+	want := audit.Details{
+		"action": audit.Text("publish"), "serverName": audit.Text("com.example/a"), "version": audit.Text("1.0.0"), "publisher": audit.Text("example.com"), "authMethod": audit.Text("dns"), "policies": audit.List{audit.Text("p1")}, "ipAddress": audit.Text("192.0.2.7"),
 	}
-	if e.UserID != "" || !e.Success || e.Type != auth.RegistryChange || !reflect.DeepEqual(e.Details, want) {
+	if e.Subject != "" || !e.Success || e.Category != audit.RegistryChange || !reflect.DeepEqual(e.Details, want) {
 		t.Errorf("the event is %+v, want %v without a user", e, want)
 	}
 }

@@ -3,11 +3,13 @@ package inprocess
 import (
 	"github.com/google/wire"
 
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// RecorderSet provides the recorder of operators' changes.
-var RecorderSet = wire.NewSet(NewRecorder, wire.Bind(new(authority.Recorder), new(*Recorder)))
+// TrailSet provides the audit log of the use cases. The changes of operators need no bridge: every hexagon
+// makes changes of one form.
+var TrailSet = wire.NewSet(auditing.New, wire.Bind(new(authority.Recorder), new(*auditing.Trail)))
 
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)))

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
 // verdictJSON is a line of the output.
@@ -17,12 +19,20 @@ type verdictJSON struct {
 	*historyJSON
 }
 
-type factorsJSON struct {
-	DeviceFamiliarity int `json:"deviceFamiliarity"`
-	GeographicAnomaly int `json:"geographicAnomaly"`
-	IPReputation      int `json:"ipReputation"`
-	LoginVelocity     int `json:"loginVelocity"`
-	FailedAttempts    int `json:"failedAttempts"`
+// factorsJSON writes the points by the names of the factors, in their order.
+type factorsJSON risk.Factors
+
+// MarshalJSON implements json.Marshaler.
+func (f factorsJSON) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for factor, points := range f {
+		if factor > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendQuote(text, risk.Factor(factor).String())
+		text = strconv.AppendInt(append(text, ':'), int64(points), 10)
+	}
+	return append(text, '}'), nil
 }
 
 // historyJSON is what a line has in addition if the scorer uses the history.

@@ -2,10 +2,15 @@ package prometheus
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -53,62 +58,39 @@ func stepUpMethods() []string {
 	return []string{string(auth.EmailOTP), string(auth.SMSOTP), string(auth.AuthenticatorApp)}
 }
 
-// Outcomes of successful steps of a step-up. A failed step has the reason of its event.
-const (
-	stepUpInitiated = "initiated"
-	stepUpResent    = "resent"
-	stepUpPassed    = "passed"
-)
+// The outcomes of steps that succeeded, by the action. A failed step has the reason of its event.
+var stepUpSuccesses = map[audit.Action]string{
+	stepup.ActionInitiate: "initiated", stepup.ActionResend: "resent", stepup.ActionVerify: "passed",
+}
 
 func stepUpOutcomes() []string {
-	return []string{
-		stepUpInitiated, stepUpResent, stepUpPassed,
-		stepup.ReasonWrongCode, stepup.ReasonUsedUp, stepup.ReasonClosed, stepup.ReasonUndelivered,
-	}
+	return append(slices.Collect(maps.Values(stepUpSuccesses)),
+		stepup.ReasonWrongCode, stepup.ReasonUsedUp, stepup.ReasonClosed, stepup.ReasonUndelivered)
 }
 
 // countEvents counts stored events.
-func (a *Audit) countEvents(events []auth.Event) {
+func (a *Audit) countEvents(events []audit.Event) {
 	for i := range events {
-		switch e := &events[i]; e.Type {
-		case auth.RiskEvaluation: // one for each new session (contract A-47)
-			a.observeSession(e)
-		case auth.StepUpAttempt:
-			a.stepUps[textDetail(e, "method")].increment(stepUpOutcome(e))
-		case auth.SuspiciousActivity:
-			if textDetail(e, "reason") == string(auth.CodeAccountLocked) {
-				a.lockouts.Inc()
+		switch e := &events[i]; {
+		case e.Category == audit.RiskEvaluation: // one for each new session (contract A-47)
+			a.observeSession(assessment.ReadEvaluation(e))
+		case e.Category == audit.StepUpAttempt:
+			attempt := stepup.ReadAttempt(e)
+			outcome := attempt.Reason
+			if e.Success {
+				outcome = stepUpSuccesses[attempt.Action]
 			}
+			a.stepUps[string(attempt.Method)].increment(outcome)
+		case lockout.IsLock(e):
+			a.lockouts.Inc()
 		}
 	}
 }
 
-func (a *Audit) observeSession(e *auth.Event) {
-	if score, ok := e.Details["riskScore"].(int); ok {
-		a.risk.Observe(float64(score))
-	}
-	a.history.observe(e)
-	a.sessions.increment(textDetail(e, "trustLevel"))
-}
-
-func stepUpOutcome(e *auth.Event) string {
-	if !e.Success {
-		return textDetail(e, "reason")
-	}
-	switch textDetail(e, "action") {
-	case stepup.ActionInitiate:
-		return stepUpInitiated
-	case stepup.ActionResend:
-		return stepUpResent
-	default:
-		return stepUpPassed
-	}
-}
-
-// textDetail returns a detail that is a text, or an empty string.
-func textDetail(e *auth.Event, name string) string {
-	text, _ := e.Details[name].(string)
-	return text
+func (a *Audit) observeSession(e assessment.Evaluation) {
+	a.risk.Observe(float64(e.Score))
+	a.history.observe(e.History)
+	a.sessions.increment(e.TrustLevel.String())
 }
 
 // unstored is the context key of the events of a transaction, which are counted after the commit.
@@ -125,11 +107,11 @@ type AuditLog struct {
 func (a *Audit) Log(l authstore.AuditLog) *AuditLog { return &AuditLog{l, a} }
 
 // Append implements authstore.AuditLog.
-func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 	if err := l.AuditLog.Append(ctx, events...); err != nil {
 		return err
 	}
-	if pending, ok := ctx.Value(unstored{}).(*[]auth.Event); ok {
+	if pending, ok := ctx.Value(unstored{}).(*[]audit.Event); ok {
 		*pending = append(*pending, events...)
 		return nil
 	}
@@ -152,7 +134,7 @@ func (t *Transactions) Atomically(ctx context.Context, do func(ctx context.Conte
 	if ctx.Value(unstored{}) != nil { // part of an outer transaction
 		return t.runner.Atomically(ctx, do)
 	}
-	var pending []auth.Event
+	var pending []audit.Event
 	err := t.runner.Atomically(context.WithValue(ctx, unstored{}, &pending), func(ctx context.Context) error {
 		pending = pending[:0] // a transaction that is tried again adds its events again
 		return do(ctx)

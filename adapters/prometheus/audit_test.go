@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -40,16 +41,16 @@ func newCountedAudit() countedAudit {
 	return countedAudit{a.Log(fakedb.NewAuditLog(db)), a.Transactions(retryingRunner{db}), registry}
 }
 
-func newEvent(t auth.EventType, success bool, details map[string]any) auth.Event {
-	return auth.Event{Type: t, Success: success, Details: details}
+func newEvent(t audit.Category, success bool, details audit.Details) audit.Event {
+	return audit.Event{Category: t, Success: success, Details: details}
 }
 
-func riskEvent(score int, level auth.TrustLevel) auth.Event {
-	return newEvent(auth.RiskEvaluation, true, map[string]any{"riskScore": score, "trustLevel": level.String()})
+func riskEvent(score int, level auth.TrustLevel) audit.Event {
+	return newEvent(audit.RiskEvaluation, true, audit.Details{"riskScore": audit.Number(score), "trustLevel": audit.Text(level.String())})
 }
 
 // historyEvent returns the event of a session with a detail of the history.
-func historyEvent(history map[string]any) auth.Event {
+func historyEvent(history audit.Details) audit.Event {
 	e := riskEvent(30, auth.LimitedTrust)
 	e.Details["history"] = history
 	return e
@@ -59,7 +60,7 @@ func historyEvent(history map[string]any) auth.Event {
 // riskier.
 func TestScoreDifference(t *testing.T) {
 	a := newCountedAudit()
-	if err := a.log.Append(t.Context(), historyEvent(map[string]any{"mode": "shadow", "pointsScore": 30, "score": 72})); err != nil {
+	if err := a.log.Append(t.Context(), historyEvent(audit.Details{"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72)})); err != nil {
 		t.Fatal(err)
 	}
 	families, err := a.registry.Gather()
@@ -84,20 +85,20 @@ func TestScoreDifference(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	stepUp := func(success bool, method auth.StepUpMethod, name, value string) auth.Event {
-		return newEvent(auth.StepUpAttempt, success, map[string]any{"method": string(method), name: value})
+	stepUp := func(success bool, method auth.StepUpMethod, name, value string) audit.Event {
+		return newEvent(audit.StepUpAttempt, success, audit.Details{"method": audit.Text(string(method)), name: audit.Text(value)})
 	}
 	const sessions, risk, steps = "tollgate_sessions_started_total ", "tollgate_login_risk_score", "tollgate_step_ups_total "
 	for name, c := range map[string]struct {
-		event auth.Event
+		event audit.Event
 		moves []string // the samples that the event increments
 	}{
 		"a session with limited trust": {riskEvent(30, auth.LimitedTrust), []string{sessions + "LIMITED_TRUST", risk}},
 		"a session at high risk":       {riskEvent(100, auth.HighRisk), []string{sessions + "HIGH_RISK", risk}},
-		"a session with a score of the history": {historyEvent(map[string]any{"mode": "shadow", "pointsScore": 30, "score": 72}), []string{
+		"a session with a score of the history": {historyEvent(audit.Details{"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72)}), []string{
 			sessions + "LIMITED_TRUST", risk, "tollgate_login_score points", "tollgate_login_score history", "tollgate_login_score_difference",
 		}},
-		"a session of a new person": {historyEvent(map[string]any{"mode": "on", "pointsScore": 30, "silent": "person"}), []string{
+		"a session of a new person": {historyEvent(audit.Details{"mode": audit.Text("on"), "pointsScore": audit.Number(30), "silent": audit.Text("person")}), []string{
 			sessions + "LIMITED_TRUST", risk, "tollgate_login_history_silent_total person",
 		}},
 		"a step-up begins":                           {stepUp(true, auth.EmailOTP, "action", "initiate"), []string{steps + "EMAIL_OTP initiated"}},
@@ -109,9 +110,9 @@ func TestEvents(t *testing.T) {
 		"a code cannot be delivered":                 {stepUp(false, auth.SMSOTP, "reason", "delivery_failed"), []string{steps + "SMS_OTP delivery_failed"}},
 		"an unknown method is not counted":           {stepUp(true, "PIGEON", "action", "verify"), nil},
 		"an unknown reason is not counted":           {stepUp(false, auth.EmailOTP, "reason", "whim"), nil},
-		"an account is locked":                       {newEvent(auth.SuspiciousActivity, false, map[string]any{"reason": "account_locked"}), []string{"tollgate_lockouts_total"}},
-		"another suspicious activity is not counted": {newEvent(auth.SuspiciousActivity, false, map[string]any{"reason": "step_up_attempts_exceeded"}), nil},
-		"an event without a metric":                  {newEvent(auth.DeviceChange, true, nil), nil},
+		"an account is locked":                       {newEvent(audit.SuspiciousActivity, false, audit.Details{"reason": audit.Text("account_locked")}), []string{"tollgate_lockouts_total"}},
+		"another suspicious activity is not counted": {newEvent(audit.SuspiciousActivity, false, audit.Details{"reason": audit.Text("step_up_attempts_exceeded")}), nil},
+		"an event without a metric":                  {newEvent(audit.DeviceChange, true, nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newCountedAudit()
@@ -132,7 +133,7 @@ func TestEvents(t *testing.T) {
 // and are not counted if it is rolled back.
 func TestEventsOfTransactions(t *testing.T) {
 	a, errRollback := newCountedAudit(), errors.New("rollback")
-	appendEvent := func(id auth.EventID, end error) func(context.Context) error {
+	appendEvent := func(id audit.EventID, end error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			e := riskEvent(10, auth.FullTrust)
 			e.ID = id
@@ -166,7 +167,7 @@ func TestEventsOfTransactions(t *testing.T) {
 // brokenLog is an audit log whose Append returns an error.
 type brokenLog struct{ *fakedb.AuditLog }
 
-func (brokenLog) Append(context.Context, ...auth.Event) error { return errors.New("not available") }
+func (brokenLog) Append(context.Context, ...audit.Event) error { return errors.New("not available") }
 
 func TestEventsThatAreNotStored(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -3,8 +3,7 @@ package prometheus
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 )
 
 // historyMetrics are the metrics of the score of the history next to that of the points.
@@ -30,15 +29,15 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 		silent: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_login_history_silent_total",
 			Help: "Logins that started a session and have no score of the history, by reason.",
-		}, "reason", signin.SilentInstallation, signin.SilentPerson, signin.SilentUnread),
+		}, "reason", assessment.SilentInstallation, assessment.SilentPerson, assessment.SilentUnread),
 	}
 	r.MustRegister(scores, m.difference)
 	return m
 }
 
-// observe counts what a RISK_EVALUATION event says about the history.
-func (m historyMetrics) observe(e *auth.Event) {
-	switch h := signin.EvaluationOf(*e).History; {
+// observe counts what an event says about the history.
+func (m historyMetrics) observe(h assessment.HistoryEvaluation) {
+	switch {
 	case h.Mode == "": // off
 	case h.Silent != "":
 		m.silent.increment(h.Silent)

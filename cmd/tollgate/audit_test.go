@@ -34,7 +34,7 @@ func TestAuditSearch(t *testing.T) {
 		}
 		lines := runCommand(t, dir, "", append([]string{"audit", "search", "-o", "jsonl"}, args...)...)
 		for _, e := range list {
-			actions += string(e.Email[:min(1, len(e.Email))]) + "-" + e.Details["action"].(string) + " "
+			actions += string(e.Email[:min(1, len(e.Email))]) + "-" + e.Details.Text("action") + " "
 			if one, err := json.Marshal(e); err != nil || !strings.Contains(lines.stdout, string(one)+"\n") {
 				t.Errorf("the lines %q lack %s (%v)", lines.stdout, one, err)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
 // ParseStepUpMethod returns the method of a name as the API writes it. Anything else is
@@ -28,14 +30,14 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 	return s, nil
 }
 
-// ParseEventType returns the event type of a name as the API writes it. Anything else is
+// ParseCategory returns the category of audit events of a name as the API writes it. Anything else is
 // fault.Invalid with code validation_error.
-func ParseEventType(name string) (EventType, error) {
-	t := EventType(name)
-	if !slices.Contains(EventTypes(), t) {
+func ParseCategory(name string) (audit.Category, error) {
+	c := audit.Category(name)
+	if !slices.Contains(audit.Categories(), c) {
 		return "", InvalidField(CodeValidation, "eventType", "is not a known event type")
 	}
-	return t, nil
+	return c, nil
 }
 
 // ParseDeviceName returns the name that a person gives a device, without spaces around it: at most

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -54,6 +55,23 @@ func (s *Session) Authenticated() time.Time {
 		return s.CreatedAt
 	}
 	return s.ReauthenticatedAt
+}
+
+// Describe adds the session and its device to the details of an audit event.
+func (s *Session) Describe(d audit.Details) {
+	d["sessionId"], d["deviceIdentity"] = audit.Text(s.ID), audit.Text(s.DeviceIdentity)
+}
+
+// DescribeAddress adds the address of the session to the details of an audit event; empty if it is not known.
+func (s *Session) DescribeAddress(d audit.Details) { DescribeAddress(d, s.IPAddress) }
+
+// DescribeAddress adds an address to the details of an audit event; empty if it is not known.
+func DescribeAddress(d audit.Details, a netip.Addr) {
+	text := ""
+	if a.IsValid() {
+		text = a.String()
+	}
+	d["ipAddress"] = audit.Text(text)
 }
 
 // EndFor ends the session for a user. It returns fault.Forbidden with code access_denied if the
@@ -124,6 +142,12 @@ type Device struct {
 
 // Trusted reports whether the mark TRUSTED of the device counts (contract A-38).
 func (d *Device) Trusted() bool { return d.TrustStatus == DeviceTrusted && !d.MarkUnproven }
+
+// Describe adds the device to the details of an audit event.
+func (d *Device) Describe(details audit.Details) {
+	details["deviceId"], details["deviceIdentity"] = audit.Text(d.ID), audit.Text(d.Identity)
+	details["trustStatus"] = audit.Text(d.TrustStatus)
+}
 
 // MaxDeviceName is the greatest length of the name of a device, in characters.
 const MaxDeviceName = 64

@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
 // AuditLog stores audit events. Each use case decides which events it writes.
 type AuditLog interface {
 	// Append stores events, all or none. Inside a transaction they are stored with the transaction.
-	Append(ctx context.Context, events ...auth.Event) error
+	Append(ctx context.Context, events ...audit.Event) error
 	// Search returns one page of the matching events, newest first and then by id, greatest first.
 	// total is the number of all matching events, or 0 when q.Uncounted is set.
-	Search(ctx context.Context, q AuditQuery) (events []auth.Event, total int, err error)
+	Search(ctx context.Context, q AuditQuery) (events []audit.Event, total int, err error)
 	// CountHour counts the events of the oldest hour that was not counted before and that ended at
 	// or before until, so that later searches for one person find their total faster. It reports
 	// whether there was such an hour. The caller guarantees that no event with a time before until
@@ -25,12 +25,12 @@ type AuditLog interface {
 
 // AuditQuery selects audit events. A zero field does not restrict the selection.
 type AuditQuery struct {
-	UserID auth.UserID
-	Type   auth.EventType
-	After  time.Time // exclusive
-	Before time.Time // exclusive
-	Limit  int       // 1 to auth.MaxPage
-	Offset int       // 0 or more
+	Subject  audit.Subject
+	Category audit.Category
+	After    time.Time // exclusive
+	Before   time.Time // exclusive
+	Limit    int       // 1 to auth.MaxPage
+	Offset   int       // 0 or more
 	// Uncounted leaves out the count of all matching events.
 	Uncounted bool
 }

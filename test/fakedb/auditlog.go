@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -18,7 +19,7 @@ type AuditLog struct{ db *Database }
 func NewAuditLog(db *Database) *AuditLog { return &AuditLog{db} }
 
 // Append implements [authstore.AuditLog].
-func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
 		details, err := json.Marshal(e.Details)
@@ -32,7 +33,7 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 }
 
 // Search implements [authstore.AuditLog].
-func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
 	}
@@ -41,11 +42,7 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 		func(a, b eventRow) int { return compareEvents(b, a) })
 	page, total := cutPage(found, auth.PageRequest{Offset: q.Offset, Limit: q.Limit})
 	for _, row := range page {
-		row.Event.Details = map[string]any{}
 		err = cmp.Or(err, json.Unmarshal(row.Details, &row.Event.Details))
-		if row.Event.Details == nil {
-			row.Event.Details = map[string]any{}
-		}
 		events = append(events, row.Event)
 	}
 	if q.Uncounted || err != nil {
@@ -58,9 +55,9 @@ func compareEvents(a, b eventRow) int {
 	return cmp.Or(a.Event.Time.Compare(b.Event.Time), cmp.Compare(a.Event.ID, b.Event.ID))
 }
 
-func matchesQuery(e auth.Event, q authstore.AuditQuery) bool {
-	return (q.UserID == "" || e.UserID == q.UserID) &&
-		(q.Type == "" || e.Type == q.Type) &&
+func matchesQuery(e audit.Event, q authstore.AuditQuery) bool {
+	return (q.Subject == "" || e.Subject == q.Subject) &&
+		(q.Category == "" || e.Category == q.Category) &&
 		(q.After.IsZero() || e.Time.After(q.After)) &&
 		(q.Before.IsZero() || e.Time.Before(q.Before))
 }

@@ -3,6 +3,7 @@ package fakedb
 import (
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -23,7 +24,7 @@ type lockoutRow struct {
 // eventRow contains the details of an event as JSON, so that they are read with the same types as
 // from a database.
 type eventRow struct {
-	Event   auth.Event
+	Event   audit.Event
 	Details []byte
 }
 
@@ -65,7 +66,7 @@ func (d *Database) addAuthTables() {
 	d.pendingLogins = newTable(d, "pending login",
 		func(p auth.PendingLogin) pendingKey { return pendingKey{p.UserID, p.DeviceIdentity} })
 	d.lockouts = newTable(d, "lockout", func(l lockoutRow) auth.LockoutKey { return l.Key })
-	d.events = newTable(d, "event", func(e eventRow) auth.EventID { return e.Event.ID })
+	d.events = newTable(d, "event", func(e eventRow) audit.EventID { return e.Event.ID })
 	d.signingKeys = newTable(d, "key", func(k authstore.PublicKey) authstore.KeyID { return k.ID })
 	d.rootSecrets = newTable(d, "root secret", func([]byte) int { return 0 })
 	d.counts = newTable(d, "count", func(c countRow) countKey { return countKey{c.User, c.Value} })

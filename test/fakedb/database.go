@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
@@ -34,7 +35,7 @@ type Database struct {
 	challenges    *table[auth.ChallengeID, auth.Challenge]
 	pendingLogins *table[pendingKey, auth.PendingLogin]
 	lockouts      *table[auth.LockoutKey, lockoutRow]
-	events        *table[auth.EventID, eventRow]
+	events        *table[audit.EventID, eventRow]
 	signingKeys   *table[authstore.KeyID, authstore.PublicKey]
 	rootSecrets   *table[int, []byte] // one row
 	counts        *table[countKey, countRow]

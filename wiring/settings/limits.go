@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -49,7 +49,7 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
 			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
 			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
-			throttle.RefusalUser:     {Requests: audit.MaxRefusals, Window: audit.RefusalWindow},
+			throttle.RefusalUser:     {Requests: auditing.MaxRefusals, Window: auditing.RefusalWindow},
 
 			throttle.PublisherAddress: {Requests: s.PublisherLimits.Proofs, Window: time.Minute},
 			throttle.PublisherDomain:  {Requests: s.PublisherLimits.Domain, Window: time.Minute},

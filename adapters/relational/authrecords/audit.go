@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -25,15 +26,15 @@ func NewAuditLog(db *database.DB) *AuditLog { return &AuditLog{db: db} }
 type eventRow struct {
 	bun.BaseModel `bun:"table:audit_events,alias:e"`
 
-	ID      auth.EventID     `bun:"id,pk"`
-	Time    database.Instant `bun:"time"`
-	Type    auth.EventType   `bun:"type"`
-	UserID  sql.NullString   `bun:"user_id"`
-	Success bool             `bun:"success"`
-	Details string           `bun:"details"` // JSON object
+	ID       audit.EventID    `bun:"id,pk"`
+	Time     database.Instant `bun:"time"`
+	Category audit.Category   `bun:"type"`
+	Subject  sql.NullString   `bun:"user_id"`
+	Success  bool             `bun:"success"`
+	Details  string           `bun:"details"` // JSON object
 }
 
-func newEventRow(e auth.Event) (*eventRow, error) {
+func newEventRow(e audit.Event) (*eventRow, error) {
 	details := []byte("{}")
 	if len(e.Details) > 0 {
 		var err error
@@ -42,24 +43,25 @@ func newEventRow(e auth.Event) (*eventRow, error) {
 		}
 	}
 	return &eventRow{
-		ID: e.ID, Time: database.NewInstant(e.Time), Type: e.Type, UserID: sql.NullString{String: string(e.UserID), Valid: e.UserID != ""},
+		ID: e.ID, Time: database.NewInstant(e.Time), Category: e.Category,
+		Subject: sql.NullString{String: string(e.Subject), Valid: e.Subject != ""},
 		Success: e.Success, Details: string(details),
 	}, nil
 }
 
-func (r *eventRow) toEvent() (auth.Event, error) {
-	e := auth.Event{
-		ID: r.ID, Time: r.Time.Time, Type: r.Type, UserID: auth.UserID(r.UserID.String),
-		Success: r.Success, Details: map[string]any{},
+func (r *eventRow) toEvent() (audit.Event, error) {
+	e := audit.Event{
+		ID: r.ID, Time: r.Time.Time, Category: r.Category, Subject: audit.Subject(r.Subject.String),
+		Success: r.Success, Details: audit.Details{},
 	}
 	if err := json.Unmarshal([]byte(r.Details), &e.Details); err != nil {
-		return auth.Event{}, fault.Wrap(fault.Internal, "the details of an audit event cannot be read", err)
+		return audit.Event{}, fault.Wrap(fault.Internal, "the details of an audit event cannot be read", err)
 	}
 	return e, nil
 }
 
 // Append implements authstore.AuditLog.
-func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
+func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 	if len(events) == 0 {
 		return ctx.Err()
 	}
@@ -78,12 +80,12 @@ func (l *AuditLog) Append(ctx context.Context, events ...auth.Event) error {
 
 // Search implements authstore.AuditLog. It does not read the whole history of a person to return
 // the total or a later page: see audit_counts.go.
-func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
 		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
 	}
 	type result struct {
-		events []auth.Event
+		events []audit.Event
 		total  int
 	}
 	found, err := database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) (r result, err error) {
@@ -93,8 +95,8 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 	return found.events, found.total, err
 }
 
-func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
-	if q.UserID == "" || q.Uncounted {
+func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
+	if q.Subject == "" || q.Uncounted {
 		return l.searchUncounted(ctx, db, q)
 	}
 	if q.Offset == 0 {
@@ -113,7 +115,7 @@ func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.Aud
 }
 
 // laterPage searches with an offset. It skips the counted days before the page.
-func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	counted, err := l.readCountedDays(ctx, db, q)
 	if err != nil {
 		return nil, 0, err
@@ -129,7 +131,7 @@ func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQ
 }
 
 // searchUncounted searches without the counts of days, because each count is for one person.
-func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []auth.Event, total int, err error) {
+func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
 	}
@@ -138,12 +140,12 @@ func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.
 }
 
 // readPage reads the events of one page.
-func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]auth.Event, error) {
+func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]audit.Event, error) {
 	var rows []eventRow
 	if err := selectPage(db, q).Scan(ctx, &rows); err != nil {
 		return nil, l.db.ClassifyError(err)
 	}
-	events := make([]auth.Event, len(rows))
+	events := make([]audit.Event, len(rows))
 	for i := range rows {
 		var err error
 		if events[i], err = rows[i].toEvent(); err != nil {
@@ -184,11 +186,11 @@ func selectPage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
 
 // selectMatching narrows a selection to the events of a query.
 func selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
-	if q.UserID != "" {
-		s.Where("user_id = ?", q.UserID)
+	if q.Subject != "" {
+		s.Where("user_id = ?", q.Subject)
 	}
-	if q.Type != "" {
-		s.Where("type = ?", q.Type)
+	if q.Category != "" {
+		s.Where("type = ?", q.Category)
 	}
 	if !q.After.IsZero() {
 		s.Where("time > ?", database.NewInstant(q.After))

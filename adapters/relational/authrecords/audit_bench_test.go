@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -53,8 +54,8 @@ func BenchmarkAuditSearch(b *testing.B) {
 			}
 			for name, q := range map[string]authstore.AuditQuery{
 				"person":          {Limit: 100},
-				"person, by type": {Limit: 100, Type: auth.RiskEvaluation},
-				"busy":            {Limit: 100, UserID: person(0)},
+				"person, by type": {Limit: 100, Category: audit.RiskEvaluation},
+				"busy":            {Limit: 100, Subject: audit.Subject(person(0))},
 			} {
 				for i, total := range totals {
 					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) { searchRepeatedly(b, logs[i], q, total/300) })
@@ -68,10 +69,10 @@ func BenchmarkAuditSearch(b *testing.B) {
 // names a person.
 func searchRepeatedly(b *testing.B, log *authrecords.AuditLog, q authstore.AuditQuery, people int) {
 	b.Helper()
-	all := q.UserID == ""
+	all := q.Subject == ""
 	for n := 0; b.Loop(); n++ {
 		if all {
-			q.UserID = person(1 + n*7919%people)
+			q.Subject = audit.Subject(person(1 + n*7919%people))
 		}
 		if events, matches, err := log.Search(b.Context(), q); err != nil || len(events) < 50 || matches < len(events) {
 			b.Fatal(len(events), matches, err)
@@ -115,7 +116,7 @@ func BenchmarkAuditHistory(b *testing.B) {
 				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
 					b.Run(name, func(b *testing.B) {
 						for b.Loop() {
-							events, total, err := log.Search(b.Context(), authstore.AuditQuery{UserID: person(0), Limit: 100, Offset: offset})
+							events, total, err := log.Search(b.Context(), authstore.AuditQuery{Subject: audit.Subject(person(0)), Limit: 100, Offset: offset})
 							if err != nil || len(events) != 100 || total != *auditEvents {
 								b.Fatal(len(events), total, err)
 							}

@@ -120,9 +120,9 @@ func (l *AuditLog) readCountedDays(ctx context.Context, db bun.IDB, q authstore.
 	// One statement, so that the counts are those of the part that it returns.
 	counts := db.NewSelect().TableExpr("audit_counted AS c").
 		Join("LEFT JOIN audit_day_counts AS d").
-		JoinOn("d.user_id = ?", q.UserID).JoinOn("d.day >= ?", first).JoinOn("d.day >= c.first_day")
-	if q.Type != "" {
-		counts.JoinOn("d.type = ?", q.Type)
+		JoinOn("d.user_id = ?", q.Subject).JoinOn("d.day >= ?", first).JoinOn("d.day >= c.first_day")
+	if q.Category != "" {
+		counts.JoinOn("d.type = ?", q.Category)
 	}
 	if !q.Before.IsZero() {
 		counts.JoinOn("(d.day < ? OR c.counted_until <= ?)", before, database.NewInstant(q.Before))

@@ -8,8 +8,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 )
 
 // defaultPage is the default number of audit entries in a response (contract A-40).
@@ -23,11 +24,11 @@ type logResponse struct {
 }
 
 type logEntry struct {
-	ID        auth.EventID   `json:"id"`
+	ID        audit.EventID  `json:"id"`
 	Timestamp string         `json:"timestamp"`
-	EventType auth.EventType `json:"eventType"`
+	EventType audit.Category `json:"eventType"`
 	Success   bool           `json:"success"`
-	Details   map[string]any `json:"details"`
+	Details   audit.Details  `json:"details"`
 }
 
 func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
@@ -41,22 +42,19 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 	}
 	out := logResponse{Logs: make([]logEntry, 0, len(page.Events)), Total: page.Total, Limit: q.Limit, Offset: q.Offset}
 	for _, e := range page.Events {
-		if e.Details == nil {
-			e.Details = map[string]any{}
-		}
-		out.Logs = append(out.Logs, logEntry{e.ID, formatTime(e.Time), e.Type, e.Success, e.Details})
+		out.Logs = append(out.Logs, logEntry{e.ID, formatTime(e.Time), e.Category, e.Success, e.Details})
 	}
 	return sendJSON(c, out)
 }
 
 // readLogQuery reads the parameters of the audit log. An empty parameter counts as absent. The
 // error names all invalid parameters.
-func readLogQuery(c *fiber.Ctx) (audit.Query, error) {
-	q := audit.Query{Limit: defaultPage}
+func readLogQuery(c *fiber.Ctx) (auditing.Query, error) {
+	q := auditing.Query{Limit: defaultPage}
 	var problems []error
 	if name := queryParam(c, "eventType"); name != "" {
 		var err error
-		q.Type, err = auth.ParseEventType(name)
+		q.Category, err = auth.ParseCategory(name)
 		problems = append(problems, err)
 	}
 	problems = append(problems,

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -47,12 +47,12 @@ type API struct{ use UseCases }
 // UseCases are the use cases that the endpoints call. All are required.
 type UseCases struct {
 	Access      *access.Checker
-	Refusals    *audit.Refusals
+	Refusals    *auditing.Refusals
 	SignIn      SignIn
 	Credentials *credentials.Service
 	StepUp      *stepup.Service
 	Devices     *devices.Service
-	Trail       *audit.Trail
+	Trail       *auditing.Trail
 	Keys        authstore.PublishedKeys
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -18,9 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -192,16 +192,16 @@ type queriedLog struct {
 	refused []string
 }
 
-func (l *queriedLog) Append(ctx context.Context, events ...auth.Event) error {
+func (l *queriedLog) Append(ctx context.Context, events ...audit.Event) error {
 	for _, e := range events {
-		if e.Type == auth.AccessRefused {
-			l.refused = append(l.refused, fmt.Sprint(e.Details["operation"]))
+		if e.Category == audit.AccessRefused {
+			l.refused = append(l.refused, e.Details.Text("operation"))
 		}
 	}
 	return l.AuditLog.Append(ctx, events...)
 }
 
-func (l *queriedLog) Search(ctx context.Context, q authstore.AuditQuery) ([]auth.Event, int, error) {
+func (l *queriedLog) Search(ctx context.Context, q authstore.AuditQuery) ([]audit.Event, int, error) {
 	l.query = q
 	l.reads++
 	return l.AuditLog.Search(ctx, q)
@@ -241,7 +241,7 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCases {
 	t.Helper()
 	at, root := clocktest.NewManual(now), auth.RootSecret(strings.Repeat("r", 32))
-	trail := audit.New(s.log, at, randomEntropy{})
+	trail := auditing.New(s.log, at, randomEntropy{})
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, at)
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		t.Fatal(err)
 	}
 	return authapi.UseCases{
-		Access: access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at), Refusals: audit.NewRefusals(trail, unlimited), SignIn: s.signInStub,
+		Access: access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at), Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
 		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
 		Devices: devices.New(devices.Ports{
 			Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: s.sessions, Levels: s.sessions, Transaction: db,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -245,10 +246,10 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 }
 
 // record stores events of the person.
-func (s *service) record(t *testing.T, events ...auth.Event) {
+func (s *service) record(t *testing.T, events ...audit.Event) {
 	t.Helper()
 	for i := range events {
-		events[i].UserID = otherID
+		events[i].Subject = otherID
 	}
 	if err := s.log.Append(t.Context(), events...); err != nil {
 		t.Fatal(err)
@@ -258,18 +259,18 @@ func (s *service) record(t *testing.T, events ...auth.Event) {
 func TestAuditLog(t *testing.T) {
 	s := serve(t)
 	s.callSignedIn(t, "GET", "/audit-logs", "").expect(t, 200, `{"logs":[],"total":0,"limit":100,"offset":0}`)
-	if (s.log.query != authstore.AuditQuery{UserID: otherID, Limit: 100}) {
+	if (s.log.query != authstore.AuditQuery{Subject: otherID, Limit: 100}) {
 		t.Errorf("the query is %+v", s.log.query)
 	}
-	s.record(t, auth.Event{ID: someID, Time: now, Type: auth.LoginAttempt, Success: true, Details: map[string]any{"ipAddress": "203.0.113.9"}},
-		auth.Event{ID: otherID, Time: seen, Type: auth.StepUpAttempt}, auth.Event{ID: deviceID, Time: now.Add(time.Hour), Type: auth.LoginAttempt})
+	s.record(t, audit.Event{ID: someID, Time: now, Category: audit.LoginAttempt, Success: true, Details: audit.Details{"ipAddress": audit.Text("203.0.113.9")}},
+		audit.Event{ID: otherID, Time: seen, Category: audit.StepUpAttempt}, audit.Event{ID: deviceID, Time: now.Add(time.Hour), Category: audit.LoginAttempt})
 	s.callSignedIn(t, "GET", "/audit-logs?limit=2&offset=1&eventType=&unknown=1", "").expect(t, 200,
 		`{"logs":[{"id":"`+someID+`","timestamp":"2027-01-15T08:00:00.000Z","eventType":"LOGIN_ATTEMPT","success":true,"details":{"ipAddress":"203.0.113.9"}},`+
 			`{"id":"`+otherID+`","timestamp":"2027-01-15T07:00:00.000Z","eventType":"STEP_UP_ATTEMPT","success":false,"details":{}}],`+
 			`"total":3,"limit":2,"offset":1}`)
 	s.callSignedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
 	want := authstore.AuditQuery{
-		UserID: otherID, Type: auth.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
+		Subject: otherID, Category: audit.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
 		Before: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
 	if s.log.query != want {
@@ -282,7 +283,7 @@ func TestAuditLog(t *testing.T) {
 func TestAuditLogAfterAnEntry(t *testing.T) {
 	s := serve(t)
 	stored := now.Add(123_456 * time.Microsecond)
-	s.record(t, auth.Event{ID: someID, Time: stored, Type: auth.LoginAttempt})
+	s.record(t, audit.Event{ID: someID, Time: stored, Category: audit.LoginAttempt})
 	const shown = "2027-01-15T08:00:00.123Z"
 	s.callSignedIn(t, "GET", "/audit-logs", "").expect(t, 200,
 		`{"logs":[{"id":"`+someID+`","timestamp":"`+shown+`","eventType":"LOGIN_ATTEMPT","success":false,"details":{}}],`+

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -150,7 +151,7 @@ func (allActive) IsActive(context.Context, string) (bool, error) { return true, 
 
 type noRecorder struct{}
 
-func (noRecorder) RecordChanges(context.Context, ...authority.Change) error { return nil }
+func (noRecorder) RecordChanges(context.Context, ...audit.Change) error { return nil }
 
 // fixedEntropy makes one id again and again.
 type fixedEntropy struct{}

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -52,7 +53,7 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&f.since, "since", "", "show only events at or after this time")
 	c.Flags().StringVar(&f.until, "until", "", "show only events before this time")
 	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
-	cli.CompleteValues(c, "type", cli.ToStrings(auth.EventTypes())...)
+	cli.CompleteValues(c, "type", cli.ToStrings(audit.Categories())...)
 	o := cli.AddFormats(c, "output format: table, json or jsonl", "table", "json", "jsonl")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		q, err := f.parseQuery(time.Now())
@@ -72,7 +73,7 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 }
 
 // parseQuery returns the query that the flags describe.
-func (f *auditFlags) parseQuery(now time.Time) (q audit.Query, err error) {
+func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 	if f.email != "" && f.user != "" {
 		return q, errors.New("give --email or --user, not both")
 	}
@@ -80,8 +81,8 @@ func (f *auditFlags) parseQuery(now time.Time) (q audit.Query, err error) {
 		return q, fmt.Errorf("--limit: %d is less than 0", f.limit)
 	}
 	if f.event != "" {
-		if q.Type, err = auth.ParseEventType(f.event); err != nil {
-			return q, fmt.Errorf("--type: %q is not one of %s", f.event, strings.Join(cli.ToStrings(auth.EventTypes()), ", "))
+		if q.Category, err = auth.ParseCategory(f.event); err != nil {
+			return q, fmt.Errorf("--type: %q is not one of %s", f.event, strings.Join(cli.ToStrings(audit.Categories()), ", "))
 		}
 	}
 	if q.After, err = parseTime("--since", f.since, now); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/wiring"
@@ -33,22 +34,22 @@ func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, forma
 
 // AuditEvent is the printed form of an audit event. The JSON names are those of the API.
 type AuditEvent struct {
-	ID        auth.EventID   `json:"id"`
+	ID        audit.EventID  `json:"id"`
 	Timestamp string         `json:"timestamp"`
-	EventType auth.EventType `json:"eventType"`
+	EventType audit.Category `json:"eventType"`
 	UserID    auth.UserID    `json:"userId,omitempty"`
 	Email     auth.Email     `json:"email,omitempty"`
 	Success   bool           `json:"success"`
-	Details   map[string]any `json:"details"`
+	Details   audit.Details  `json:"details"`
 }
 
 // writeEvent writes one event.
-func (w *eventWriter) writeEvent(e auth.Event) error {
-	email, err := w.findEmail(e.UserID)
+func (w *eventWriter) writeEvent(e audit.Event) error {
+	email, err := w.findEmail(auth.UserID(e.Subject))
 	if err != nil {
 		return err
 	}
-	line, err := w.formatEvent(AuditEvent{e.ID, cli.FormatTime(e.Time), e.Type, e.UserID, email, e.Success, e.Details})
+	line, err := w.formatEvent(AuditEvent{e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details})
 	if err != nil {
 		return err
 	}

@@ -179,16 +179,9 @@ func listReasons(l loginhistory.Line) []string {
 			}
 		}
 	}
-	f, r := l.Factors, l.Reasons
-	for _, factor := range []struct {
-		points int
-		reason string
-	}{
-		{f.DeviceFamiliarity, r.DeviceFamiliarity}, {f.GeographicAnomaly, r.GeographicAnomaly}, {f.IPReputation, r.IPReputation},
-		{f.LoginVelocity, r.LoginVelocity}, {f.FailedAttempts, r.FailedAttempts},
-	} {
-		if factor.points > 0 {
-			list = append(list, fmt.Sprintf("%d: %s", factor.points, factor.reason))
+	for factor, points := range l.Factors {
+		if points > 0 {
+			list = append(list, fmt.Sprintf("%d: %s", points, l.Reasons[factor]))
 		}
 	}
 	return list

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -186,7 +186,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	fx.password, err = auth.NewPassword("password", "Right Horse 9!")
 	ok(err)
 	cache := memory.NewSessions(fx.clock, memory.Config{MaxSessions: 100})
-	trail := audit.New(fakedb.NewAuditLog(db), fx.clock, dice)
+	trail := auditing.New(fakedb.NewAuditLog(db), fx.clock, dice)
 	lockouts, pending := fakedb.NewLockouts(db), fakedb.NewPendingLogins(db)
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 

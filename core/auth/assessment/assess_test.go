@@ -60,7 +60,7 @@ func TestSignalsAreGathered(t *testing.T) {
 		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven in the future
 	}
 	v, err := f.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
-	want := risk.Factors{GeographicAnomaly: 20, LoginVelocity: 15, FailedAttempts: 25}
+	want := risk.Factors{risk.GeographicAnomaly: 20, risk.LoginVelocity: 15, risk.FailedAttempts: 25}
 	if err != nil || v.Factors != want || v.Level != auth.Unverified {
 		t.Errorf("factors %+v, level %s, error %v; want %+v and UNVERIFIED", v.Factors, v.Level, err, want)
 	}
@@ -89,8 +89,8 @@ func TestPrivateAddressesNeverTravel(t *testing.T) {
 			stays:  []risk.SignInPlace{{At: now.Add(-time.Hour), Location: near}},
 		}
 		v, err := f.assess(address, trust.Device{})
-		if err != nil || v.Factors.GeographicAnomaly != want {
-			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors.GeographicAnomaly, err, want)
+		if err != nil || v.Factors[risk.GeographicAnomaly] != want {
+			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors[risk.GeographicAnomaly], err, want)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -56,7 +57,7 @@ type Ports struct {
 
 	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
-	Trail     *audit.Trail
+	Trail     *auditing.Trail
 	Notices   *notices.Notifier
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
@@ -103,11 +104,9 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 		if err != nil || !locked {
 			return false, err
 		}
-		return true, s.ports.Trail.Record(ctx, audit.Entry{
-			Type: auth.SuspiciousActivity, UserID: caller.UserID, Details: map[string]any{
-				"reason": string(auth.CodeAccountLocked), "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
-			},
-		})
+		details := audit.Details{}
+		caller.Describe(details)
+		return true, s.ports.Trail.RecordChanges(ctx, lockout.NewLock(caller.UserID, details))
 	})
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 // changeAccount calls alter with the caller's account, calls do, and writes an audit event, in one
 // transaction. It returns the error of requireSession if the session must not change credentials.
 func (s *Service) changeAccount(
-	ctx context.Context, caller auth.Session, action string,
+	ctx context.Context, caller auth.Session, action audit.Action,
 	alter func(*auth.Account) error, do func(ctx context.Context, session auth.Session) error,
 ) error {
 	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
@@ -146,11 +145,10 @@ func (s *Service) changeAccount(
 		if err := do(ctx, session); err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, audit.Entry{
-			Type: auth.CredentialChange, UserID: caller.UserID, Success: true, Details: map[string]any{
-				"action": action, "sessionId": string(caller.ID), "deviceIdentity": string(caller.DeviceIdentity),
-				"trustLevel": auth.FullTrust.String(),
-			},
+		details := audit.Details{"trustLevel": audit.Text(auth.FullTrust.String())}
+		caller.Describe(details)
+		return s.ports.Trail.RecordChanges(ctx, audit.Change{
+			Category: audit.CredentialChange, Action: action, Subject: audit.Subject(caller.UserID), Details: details,
 		})
 	})
 }

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -68,7 +69,7 @@ func newFixture(t *testing.T) *fixture {
 	if fx.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, &secretstest.Entropy{}); err != nil {
 		t.Fatal(err)
 	}
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
@@ -79,7 +80,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.people, err = people.New(people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
-		Passwords: fx.hasher, Cache: fx.cache, Trail: audit.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Passwords: fx.hasher, Cache: fx.cache, Trail: auditing.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock, Entropy: &secretstest.Entropy{},
 		Root: rootSecret,
 	})
 	if err != nil {
@@ -125,9 +126,9 @@ func (fx *fixture) getAccount() auth.Account {
 	return a
 }
 
-func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
+func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
 	fx.t.Helper()
-	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: 100})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: kind, Limit: 100})
 	fx.mustSucceed(err)
 	return events
 }
@@ -176,8 +177,8 @@ func TestLevels(t *testing.T) {
 		s := fx.newSession(auth.SessionID(level.String()), level)
 		fx.wantRefused(s, fault.Forbidden, auth.CodeInsufficientTrust)
 	}
-	if after := fx.getAccount(); !reflect.DeepEqual(after, before) || len(fx.findEvents(auth.CredentialChange)) != 0 {
-		t.Errorf("the account is %+v, was %+v; events %v", after, before, fx.findEvents(auth.CredentialChange))
+	if after := fx.getAccount(); !reflect.DeepEqual(after, before) || len(fx.findEvents(audit.CredentialChange)) != 0 {
+		t.Errorf("the account is %+v, was %+v; events %v", after, before, fx.findEvents(audit.CredentialChange))
 	}
 }
 
@@ -295,11 +296,11 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	}
 	secret, _ := fx.mustEnrol(caller)
 	fx.mustSucceed(fx.service.Disable(t.Context(), caller, secret.Code(auth.TOTPStep(fx.clock.Now()))))
-	actions := map[any]int{}
-	for _, e := range fx.findEvents(auth.CredentialChange) {
-		actions[e.Details["action"]]++
+	actions := map[audit.Action]int{}
+	for _, e := range fx.findEvents(audit.CredentialChange) {
+		actions[e.Action()]++
 	}
-	if want := map[any]int{"mfa_enrol": 4, "mfa_activate": 2, "mfa_disable": 2}; !maps.Equal(actions, want) {
+	if want := map[audit.Action]int{"mfa_enrol": 4, "mfa_activate": 2, "mfa_disable": 2}; !maps.Equal(actions, want) {
 		t.Errorf("events %v, want %v", actions, want)
 	}
 }
@@ -330,7 +331,7 @@ func TestChangePassword(t *testing.T) {
 	if s, err := fx.ports.Sessions.Get(t.Context(), other.ID); err != nil || s.EndReason != auth.EndPassword {
 		t.Errorf("the other session %+v, %v", s, err)
 	}
-	if got := fx.findEvents(auth.CredentialChange); len(got) != 1 || got[0].Details["action"] != "password" || got[0].Details["trustLevel"] != "FULL_TRUST" {
+	if got := fx.findEvents(audit.CredentialChange); len(got) != 1 || got[0].Details.Text("action") != "password" || got[0].Details.Text("trustLevel") != "FULL_TRUST" {
 		t.Errorf("events %+v", got)
 	}
 }
@@ -366,7 +367,7 @@ func TestGuessingIsBounded(t *testing.T) {
 	}
 	right := secret.Code(auth.TOTPStep(fx.clock.Now()))
 	fx.wantFault("a right code while locked", fx.service.Disable(t.Context(), caller, right), fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
 	}
 	fx.mustSucceed(fx.people.Unlock(t.Context(), anna))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
@@ -147,7 +148,7 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 
 // factorChange is a change of the second factor with a code.
 type factorChange struct {
-	action string
+	action audit.Action
 	notice notices.Kind
 	alter  func(a *auth.Account, now time.Time) error
 	do     func(ctx context.Context, session auth.Session, now time.Time) error // in the same transaction

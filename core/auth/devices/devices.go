@@ -5,8 +5,9 @@ package devices
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -26,9 +27,9 @@ type Ports struct {
 	Transaction  transaction.Runner
 
 	Cache    sessioncache.Cache
-	Trail    *audit.Trail
-	Refusals *audit.Refusals   // nil: acts on devices of other people are not recorded
-	Notices  *notices.Notifier // nil: no notices are sent
+	Trail    *auditing.Trail
+	Refusals *auditing.Refusals // nil: acts on devices of other people are not recorded
+	Notices  *notices.Notifier  // nil: no notices are sent
 	Clock    clock.Clock
 }
 
@@ -89,9 +90,9 @@ func (s *Service) SetTrust(
 		if err != nil {
 			return deviceChange{}, err
 		}
-		details := map[string]any{"previousTrustStatus": string(before)}
+		details := audit.Details{"previousTrustStatus": audit.Text(before)}
 		if done.MarkUnproven {
-			details["countsAfterCode"] = true
+			details["countsAfterCode"] = audit.Flag(true)
 		}
 		if status == auth.DeviceUntrusted {
 			// The row of the device is locked until the transaction ends, so no login or step-up on
@@ -100,9 +101,9 @@ func (s *Service) SetTrust(
 			if done.sessions, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
 				return deviceChange{}, err
 			}
-			details["sessionsLowered"] = len(done.sessions)
+			details["sessionsLowered"] = audit.Number(len(done.sessions))
 		}
-		return done, s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
+		return done, s.ports.Trail.RecordChanges(ctx, newChange(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "trust", id, err)
@@ -170,8 +171,8 @@ func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.Devic
 		if err != nil || before == name {
 			return device, err
 		}
-		details := map[string]any{"previousName": before, "name": name}
-		return device, s.ports.Trail.Record(ctx, changeEntry(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
+		details := audit.Details{"previousName": audit.Text(before), "name": audit.Text(name)}
+		return device, s.ports.Trail.RecordChanges(ctx, newChange(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "rename", id, err)
@@ -198,8 +199,8 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 
 // refuse returns the error of an act on a device. It records the act if the device belongs to another
 // person (contract A-66).
-func (s *Service) refuse(ctx context.Context, caller auth.Session, action string, id auth.DeviceID, cause error) error {
-	return s.ports.Refusals.NotOwner(ctx, caller, audit.Foreign{Action: action, Device: id}, cause)
+func (s *Service) refuse(ctx context.Context, caller auth.Session, action audit.Action, id auth.DeviceID, cause error) error {
+	return s.ports.Refusals.NotOwner(ctx, caller, auditing.Foreign{Action: action, Device: id}, cause)
 }
 
 // notifyOwner sends the caller a notice of a change. It sends none if the caller's session is at
@@ -243,8 +244,8 @@ func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.Devi
 		if err := s.ports.DeviceTokens.Remove(ctx, id); err != nil {
 			return done, err
 		}
-		details := map[string]any{"sessionsInvalidated": len(done.sessions)}
-		return done, s.ports.Trail.Record(ctx, changeEntry(by, &done.Device, "revoke", details))
+		details := audit.Details{"sessionsInvalidated": audit.Number(len(done.sessions))}
+		return done, s.ports.Trail.RecordChanges(ctx, newChange(by, &done.Device, "revoke", details))
 	})
 	s.ports.Cache.Drop(ctx, done.sessions...)
 	return done, err
@@ -266,14 +267,11 @@ func (s *Service) updateDevice(ctx context.Context, owner auth.UserID, id auth.D
 	return err
 }
 
-// changeEntry returns the audit entry of a change of a device.
-func changeEntry(by changeActor, d *auth.Device, action string, details map[string]any) audit.Entry {
-	details["action"], details["deviceId"], details["deviceIdentity"] = action, string(d.ID), string(d.Identity)
-	details["trustStatus"] = string(d.TrustStatus)
-	if by.session == "" {
-		details[audit.Actor] = audit.Operator
-	} else {
-		details["sessionId"] = string(by.session)
+// newChange returns the audit event of a change of a device.
+func newChange(by changeActor, d *auth.Device, action audit.Action, details audit.Details) audit.Change {
+	d.Describe(details)
+	details.Set("sessionId", string(by.session))
+	return audit.Change{
+		Category: audit.DeviceChange, Action: action, Subject: audit.Subject(by.user), ByOperator: by.session == "", Details: details,
 	}
-	return audit.Entry{Type: auth.DeviceChange, UserID: by.user, Success: true, Details: details}
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -38,12 +39,12 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
+	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fx.ports.Refusals = audit.NewRefusals(fx.ports.Trail, unlimited)
+	fx.ports.Refusals = auditing.NewRefusals(fx.ports.Trail, unlimited)
 	fx.service = devices.New(fx.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
@@ -71,9 +72,9 @@ func annaSession(level auth.TrustLevel) auth.Session {
 	return auth.Session{ID: "anna", UserID: "anna", DeviceID: "anna", TrustLevel: level}
 }
 
-func (fx *fixture) findChanges(t *testing.T) []auth.Event {
+func (fx *fixture) findChanges(t *testing.T) []audit.Event {
 	t.Helper()
-	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: auth.DeviceChange, Limit: 100})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: audit.DeviceChange, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestOthersDevices(t *testing.T) {
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Type != auth.AccessRefused || e.Success || e.UserID != "anna" || e.Details["targetDeviceId"] != "bert" {
+		if e.Category != audit.AccessRefused || e.Success || e.Subject != "anna" || e.Details.Text("targetDeviceId") != "bert" {
 			t.Errorf("event %+v", e)
 		}
 	}
@@ -155,8 +156,8 @@ func TestMark(t *testing.T) {
 		t.Errorf("device %+v, error %v", d, err)
 	}
 	events := fx.findChanges(t)
-	if len(events) != 1 || events[0].Details["action"] != "trust" || events[0].Details["trustStatus"] != "TRUSTED" ||
-		events[0].Details["previousTrustStatus"] != "PENDING" || events[0].UserID != "anna" {
+	if len(events) != 1 || events[0].Details.Text("action") != "trust" || events[0].Details.Text("trustStatus") != "TRUSTED" ||
+		events[0].Details.Text("previousTrustStatus") != "PENDING" || events[0].Subject != "anna" {
 		t.Errorf("events %+v", events)
 	}
 }
@@ -212,7 +213,7 @@ func TestRename(t *testing.T) {
 		}
 	}
 	events := fx.findChanges(t)
-	if len(events) != 2 || events[0].Details["action"] != "rename" || events[0].Details["previousName"] != "Büro" || events[0].Details["name"] != "" {
+	if len(events) != 2 || events[0].Details.Text("action") != "rename" || events[0].Details.Text("previousName") != "Büro" || events[0].Details.Text("name") != "" {
 		t.Errorf("events %+v", events)
 	}
 	for _, wrong := range []string{strings.Repeat("é", auth.MaxDeviceName+1), "a\x00", "a\nb", "a\u202eb", "\xff"} {
@@ -252,7 +253,7 @@ func TestRevoke(t *testing.T) {
 
 // runAsOperator calls do as operator while Anna's session is cached, and checks that the session is
 // removed from the cache and that one event names the operator.
-func (fx *fixture) runAsOperator(t *testing.T, event auth.EventType, action string, do func(context.Context, *devices.Operator) (int, error)) {
+func (fx *fixture) runAsOperator(t *testing.T, event audit.Category, action string, do func(context.Context, *devices.Operator) (int, error)) {
 	t.Helper()
 	ctx := context.Background()
 	living, err := fx.ports.Sessions.Get(ctx, "anna")
@@ -272,14 +273,14 @@ func (fx *fixture) runAsOperator(t *testing.T, event auth.EventType, action stri
 		t.Fatalf("%s: events %+v, error %v", action, events, err)
 	}
 	e := events[0]
-	if e.Type != event || e.UserID != "anna" || e.Details["action"] != action || e.Details["actor"] != "operator" || e.Details["sessionsInvalidated"] != 1.0 {
+	if e.Category != event || e.Subject != "anna" || e.Details.Text("action") != action || e.Details.Text("actor") != "operator" || e.Details.Number("sessionsInvalidated") != 1.0 {
 		t.Errorf("%s: event %+v", action, e)
 	}
 }
 
 func TestOperatorRevokes(t *testing.T) {
 	fx := newFixture(t)
-	fx.runAsOperator(t, auth.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx.runAsOperator(t, audit.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
 		if list, err := o.ListDevices(ctx, "anna"); err != nil || len(list) != 1 {
 			t.Errorf("devices %v, error %v", list, err)
 		}
@@ -289,7 +290,7 @@ func TestOperatorRevokes(t *testing.T) {
 
 func TestOperatorEndsAllSessions(t *testing.T) {
 	fx := newFixture(t)
-	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx.runAsOperator(t, audit.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
 		return o.EndAllSessions(ctx, "anna")
 	})
 	if s, err := fx.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
@@ -299,7 +300,7 @@ func TestOperatorEndsAllSessions(t *testing.T) {
 
 func TestOperatorEndsOneSession(t *testing.T) {
 	fx := newFixture(t)
-	fx.runAsOperator(t, auth.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
+	fx.runAsOperator(t, audit.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
 		return 1, o.EndSession(ctx, "anna", "anna")
 	})
 	ctx, o := context.Background(), devices.NewOperator(fx.service)
@@ -365,7 +366,7 @@ func TestUntrustedLowersSessions(t *testing.T) {
 			t.Errorf("session %s is at %s, want %s", id, got, want)
 		}
 	}
-	if d := fx.findChanges(t)[0].Details; d["sessionsLowered"] != 1.0 {
+	if d := fx.findChanges(t)[0].Details; d.Number("sessionsLowered") != 1 {
 		t.Errorf("the event has %v", d)
 	}
 	if _, err := fx.service.SetTrust(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {

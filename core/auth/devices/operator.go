@@ -3,8 +3,8 @@ package devices
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -42,7 +42,7 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 // EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for
 // a session of another person, and fault.NotFound if it does not exist or has ended.
 func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.SessionID) error {
-	_, err := o.endSessions(ctx, of, map[string]any{"sessionId": string(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
+	_, err := o.endSessions(ctx, of, audit.Details{"sessionId": audit.Text(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
 		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
 			return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
 		})
@@ -56,7 +56,7 @@ func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.Sessi
 
 // EndAllSessions ends every session of a person and returns their number.
 func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, error) {
-	return o.endSessions(ctx, of, map[string]any{}, func(ctx context.Context) ([]auth.SessionID, error) {
+	return o.endSessions(ctx, of, audit.Details{}, func(ctx context.Context) ([]auth.SessionID, error) {
 		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(), auth.EndOperator)
 	})
 }
@@ -64,15 +64,17 @@ func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, err
 // endSessions calls do, records the sessions that it ended, and then removes them from the cache.
 // It returns their number.
 func (o *Operator) endSessions(
-	ctx context.Context, of auth.UserID, details map[string]any, do func(context.Context) ([]auth.SessionID, error),
+	ctx context.Context, of auth.UserID, details audit.Details, do func(context.Context) ([]auth.SessionID, error),
 ) (int, error) {
 	ended, err := transaction.Do(ctx, o.service.ports.Transaction, func(ctx context.Context) ([]auth.SessionID, error) {
 		ended, err := do(ctx)
 		if err != nil {
 			return nil, err
 		}
-		details["action"], details["sessionsInvalidated"], details[audit.Actor] = "end_sessions", len(ended), audit.Operator
-		return ended, o.service.ports.Trail.Record(ctx, audit.Entry{Type: auth.AccountChange, UserID: of, Success: true, Details: details})
+		details["sessionsInvalidated"] = audit.Number(len(ended))
+		return ended, o.service.ports.Trail.RecordChanges(ctx, audit.Change{
+			Category: audit.AccountChange, Action: "end_sessions", Subject: audit.Subject(of), ByOperator: true, Details: details,
+		})
 	})
 	if err != nil {
 		return 0, err

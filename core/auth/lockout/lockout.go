@@ -12,6 +12,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -94,4 +95,18 @@ func (g *Guard) checkUnlocked(l *auth.Lockout, now time.Time) error {
 func Refusal(until time.Time) error {
 	return fault.New(fault.Forbidden, "the account is locked").WithCode(auth.CodeAccountLocked).
 		WithDetail("lockoutUntil", until.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+}
+
+// detailReason is the detail of a SUSPICIOUS_ACTIVITY with its cause.
+const detailReason = "reason"
+
+// NewLock returns the SUSPICIOUS_ACTIVITY of a lock after too many failures, with details of the last one.
+func NewLock(user auth.UserID, details audit.Details) audit.Change {
+	details[detailReason] = audit.Text(auth.CodeAccountLocked)
+	return audit.Change{Category: audit.SuspiciousActivity, Subject: audit.Subject(user), Failed: true, Details: details}
+}
+
+// IsLock reports whether an event is that of a lock.
+func IsLock(e *audit.Event) bool {
+	return e.Category == audit.SuspiciousActivity && e.Details.Text(detailReason) == string(auth.CodeAccountLocked)
 }

@@ -3,8 +3,8 @@ package people
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -12,8 +12,8 @@ import (
 
 // accountChange is a change of an account by an operator.
 type accountChange struct {
-	event     auth.EventType
-	action    string // the detail "action" of the audit event
+	category  audit.Category
+	action    audit.Action
 	alter     func(*auth.Account) error
 	after     func(context.Context, *auth.Account) error // called after alter; optional
 	endReason auth.EndReason                             // of all sessions; empty: sessions do not end
@@ -22,14 +22,14 @@ type accountChange struct {
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
 // file returns fault.NotFound for an address without an account.
 func (s *Service) Lock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "lock", alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "lock", alter: func(a *auth.Account) error {
 		return changeState(a, auth.AccountLocked, auth.AccountActive)
 	}})
 }
 
 // Unlock ends the lock of an operator and the locks caused by failed sign-ins.
 func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "unlock", after: s.liftLocks, alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "unlock", after: s.liftLocks, alter: func(a *auth.Account) error {
 		return changeState(a, auth.AccountActive, auth.AccountLocked)
 	}})
 }
@@ -37,7 +37,7 @@ func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
 // Disable ends a person's sessions and disables the account. Sign-in then returns the errors of an
 // unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "disable", endReason: auth.EndDisabled, alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled, alter: func(a *auth.Account) error {
 		a.State = auth.AccountDisabled
 		return nil
 	}})
@@ -45,7 +45,7 @@ func (s *Service) Disable(ctx context.Context, email auth.Email) error {
 
 // Enable lets a disabled person sign in again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "enable", alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "enable", alter: func(a *auth.Account) error {
 		return changeState(a, auth.AccountActive, auth.AccountDisabled)
 	}})
 }
@@ -55,7 +55,7 @@ func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) 
 	if err := checkPhone(phone); err != nil {
 		return err
 	}
-	return s.changeAccount(ctx, email, accountChange{event: auth.AccountChange, action: "phone", alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "phone", alter: func(a *auth.Account) error {
 		a.Phone = phone
 		return nil
 	}})
@@ -73,7 +73,7 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 		return err
 	}
 	return s.changeAccount(ctx, email, accountChange{
-		event: auth.CredentialChange, action: "password", after: s.dropPending, endReason: auth.EndPassword,
+		category: audit.CredentialChange, action: "password", after: s.dropPending, endReason: auth.EndPassword,
 		alter: func(a *auth.Account) error {
 			a.PasswordHash, a.Replaced = hash, auth.ReplacedPassword{}
 			return nil
@@ -110,26 +110,20 @@ func (s *Service) changeAccount(ctx context.Context, email auth.Email, what acco
 				return nil, err
 			}
 		}
-		details := map[string]any{"action": what.action}
+		change := audit.Change{Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true}
 		if what.endReason != "" {
 			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.endReason); err != nil {
 				return nil, err
 			}
-			details["sessionsInvalidated"] = len(ended)
+			change.Details = audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
 		}
-		return ended, s.recordEvent(ctx, what.event, a.ID, details)
+		return ended, s.ports.Trail.RecordChanges(ctx, change)
 	})
 	if err != nil {
 		return err
 	}
 	s.ports.Cache.Drop(ctx, ended...)
 	return nil
-}
-
-// recordEvent writes an audit event with the operator as actor.
-func (s *Service) recordEvent(ctx context.Context, event auth.EventType, user auth.UserID, details map[string]any) error {
-	details[audit.Actor] = audit.Operator
-	return s.ports.Trail.Record(ctx, audit.Entry{Type: event, UserID: user, Success: true, Details: details})
 }
 
 func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {

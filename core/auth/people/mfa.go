@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -13,7 +14,7 @@ import (
 // active, and fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
-	err := s.changeAccount(ctx, email, accountChange{event: auth.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
+	err := s.changeAccount(ctx, email, accountChange{category: audit.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
 		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now()})
 	}})
 	return secret, err
@@ -26,7 +27,7 @@ func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecr
 func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.OTP) ([]auth.OTP, error) {
 	recovery := secrets.NewRecoveryCodes(s.ports.Entropy)
 	err := s.changeAccount(ctx, email, accountChange{
-		event: auth.CredentialChange, action: "mfa_activate", after: s.dropPending,
+		category: audit.CredentialChange, action: "mfa_activate", after: s.dropPending,
 		alter: func(a *auth.Account) error {
 			return s.secondFactor.Activate(a, code, recovery, "", s.ports.Clock.Now())
 		},
@@ -41,7 +42,7 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 // is fault.Conflict if there is no authenticator, and fault.NotFound for an address without an
 // account.
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{event: auth.CredentialChange, action: "mfa_disable", after: s.dropPending, alter: func(a *auth.Account) error {
+	return s.changeAccount(ctx, email, accountChange{category: audit.CredentialChange, action: "mfa_disable", after: s.dropPending, alter: func(a *auth.Account) error {
 		if len(a.MFA.Secret) == 0 {
 			return fault.New(fault.Conflict, "there is no authenticator")
 		}

@@ -9,8 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -34,7 +35,7 @@ type Ports struct {
 
 	Passwords secrets.PasswordHasher
 	Cache     sessioncache.Cache
-	Trail     *audit.Trail
+	Trail     *auditing.Trail
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
 	Root      auth.RootSecret // the keys of this package are derived from it
@@ -97,7 +98,9 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 			return err
 		}
 		// The event has no user, so that it is not in the person's own log.
-		return s.recordEvent(ctx, auth.AccountChange, "", map[string]any{"action": "add", "userId": string(a.ID)})
+		return s.ports.Trail.RecordChanges(ctx, audit.Change{
+			Category: audit.AccountChange, Action: "add", ByOperator: true, Details: audit.Details{"userId": audit.Text(a.ID)},
+		})
 	})
 	if fault.Is(err, fault.Conflict) {
 		return auth.Account{}, fault.Wrap(fault.Conflict, "this e-mail address has an account", err).WithCode(auth.CodeValidation)

@@ -8,8 +8,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -45,7 +46,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	fx.log, fx.cache = fakedb.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, audit.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = people.New(fx.ports)
 	if err != nil {
@@ -271,7 +272,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	user := fx.addAnna().ID
 	if found, _, err := fx.log.Search(ctx, authstore.AuditQuery{Limit: 2}); err != nil || len(found) != 1 ||
-		found[0].Type != auth.AccountChange || found[0].UserID != "" || found[0].Details["userId"] != string(user) || found[0].Details["action"] != "add" || found[0].Details["actor"] != "operator" {
+		found[0].Category != audit.AccountChange || found[0].Subject != "" || found[0].Details.Text("userId") != string(user) || found[0].Details.Text("action") != "add" || found[0].Details.Text("actor") != "operator" {
 		t.Errorf("add: events %+v, error %v", found, err)
 	}
 	if _, err := fx.service.Add(ctx, fx.newAnna()); !fault.Is(err, fault.Conflict) {
@@ -282,17 +283,17 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 	for _, c := range []struct {
 		action string
-		event  auth.EventType
+		event  audit.Category
 		do     func() error
 	}{
-		{"lock", auth.AccountChange, func() error { return fx.service.Lock(ctx, email) }},
-		{"unlock", auth.AccountChange, func() error { return fx.service.Unlock(ctx, email) }},
-		{"phone", auth.AccountChange, func() error { return fx.service.SetPhone(ctx, email, "") }},
-		{"mfa_enrol", auth.CredentialChange, func() error { _, err := fx.service.EnrolMFA(ctx, email); return err }},
-		{"mfa_disable", auth.CredentialChange, func() error { return fx.service.DisableMFA(ctx, email) }},
-		{"disable", auth.AccountChange, func() error { return fx.service.Disable(ctx, email) }},
-		{"enable", auth.AccountChange, func() error { return fx.service.Enable(ctx, email) }},
-		{"password", auth.CredentialChange, func() error { return fx.service.SetPassword(ctx, email, fx.newPassword("Left Horse 8!")) }},
+		{"lock", audit.AccountChange, func() error { return fx.service.Lock(ctx, email) }},
+		{"unlock", audit.AccountChange, func() error { return fx.service.Unlock(ctx, email) }},
+		{"phone", audit.AccountChange, func() error { return fx.service.SetPhone(ctx, email, "") }},
+		{"mfa_enrol", audit.CredentialChange, func() error { _, err := fx.service.EnrolMFA(ctx, email); return err }},
+		{"mfa_disable", audit.CredentialChange, func() error { return fx.service.DisableMFA(ctx, email) }},
+		{"disable", audit.AccountChange, func() error { return fx.service.Disable(ctx, email) }},
+		{"enable", audit.AccountChange, func() error { return fx.service.Enable(ctx, email) }},
+		{"password", audit.CredentialChange, func() error { return fx.service.SetPassword(ctx, email, fx.newPassword("Left Horse 8!")) }},
 	} {
 		living, err := fx.ports.Sessions.Get(ctx, "s")
 		if err != nil {
@@ -308,7 +309,7 @@ func TestChangesAreRecorded(t *testing.T) {
 			t.Fatalf("%s: events %v, error %v", c.action, found, err)
 		}
 		e := found[0]
-		if e.Type != c.event || e.UserID != user || !e.Success || e.Details["action"] != c.action || e.Details["actor"] != "operator" {
+		if e.Category != c.event || e.Subject != audit.Subject(user) || !e.Success || e.Details.Text("action") != c.action || e.Details.Text("actor") != "operator" {
 			t.Errorf("%s: event %+v", c.action, e)
 		}
 		_, ends := e.Details["sessionsInvalidated"]

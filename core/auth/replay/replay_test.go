@@ -84,25 +84,25 @@ var berlin, tokyo = &risk.Coordinates{Latitude: 52.52, Longitude: 13.405}, &risk
 func TestFirstDevice(t *testing.T) {
 	trusted := func(e *replay.Event) { e.DeviceTrusted = replay.Yes }
 	runSteps(t, newReplayer(replay.FirstDevice), []step{
-		{country: "DE", at: berlin, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified},
-		{country: "DE", at: berlin, change: trusted, want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust},
+		{country: "DE", at: berlin, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified},
+		{country: "DE", at: berlin, change: trusted, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
 		{country: "DE", at: berlin, level: auth.FullTrust},
-		{country: "FR", want: risk.Factors{GeographicAnomaly: 20}, level: auth.FullTrust},
+		{country: "FR", want: risk.Factors{risk.GeographicAnomaly: 20}, level: auth.FullTrust},
 		{country: "FR", level: auth.FullTrust}, // learnt
 		// A thief's device is unknown, as often as it comes, and teaches nothing.
-		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{DeviceFamiliarity: 30, GeographicAnomaly: 40}, level: auth.HighRisk},
-		{after: 24 * time.Hour, country: "JP", at: tokyo, device: "thief", want: risk.Factors{DeviceFamiliarity: 30, GeographicAnomaly: 20}, level: auth.Unverified},
-		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{DeviceFamiliarity: 30, GeographicAnomaly: 20}, level: auth.Unverified},
+		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 40}, level: auth.HighRisk},
+		{after: 24 * time.Hour, country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20}, level: auth.Unverified},
+		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20}, level: auth.Unverified},
 		// One that copies the device shows no token.
-		{country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTokenShown = replay.No }, want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust},
+		{country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTokenShown = replay.No }, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
 		{country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTrusted = replay.No }, level: auth.FullTrust},
-		{country: "DE", at: berlin, want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust},
+		{country: "DE", at: berlin, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
 	})
 }
 
 func TestStepUpAssumptions(t *testing.T) {
-	unknown := step{want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified}
-	confirmed := step{want: risk.Factors{DeviceFamiliarity: 15}, level: auth.LimitedTrust}
+	unknown := step{want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified}
+	confirmed := step{want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust}
 	other := func(s step, device string, told replay.RecordedBool) step {
 		s.device, s.change = device, func(e *replay.Event) { e.StepUpPassed = told }
 		return s
@@ -120,7 +120,7 @@ func TestStepUpAssumptions(t *testing.T) {
 	})
 	t.Run("high risk", func(t *testing.T) {
 		listed := step{
-			want: risk.Factors{DeviceFamiliarity: 30, IPReputation: 40}, level: auth.HighRisk,
+			want: risk.Factors{risk.DeviceFamiliarity: 30, risk.IPReputation: 40}, level: auth.HighRisk,
 			change: func(e *replay.Event) { e.Reputation = &risk.Reputation{State: risk.Known, Class: risk.Listed} },
 		}
 		for _, a := range []replay.Assumption{replay.FirstDevice, replay.AllStepUps} {
@@ -131,7 +131,7 @@ func TestStepUpAssumptions(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	factors := func(failed, points int) step {
-		return step{after: time.Second, wrong: failed > 0, want: risk.Factors{DeviceFamiliarity: 30, FailedAttempts: points}, level: auth.TrustLevel(0)}
+		return step{after: time.Second, wrong: failed > 0, want: risk.Factors{risk.DeviceFamiliarity: 30, risk.FailedAttempts: points}, level: auth.TrustLevel(0)}
 	}
 	steps := []step{factors(1, 0), factors(1, 10), factors(1, 10), factors(1, 25), factors(1, 25), factors(1, 25), factors(0, 40)}
 	for i, level := range []auth.TrustLevel{
@@ -139,13 +139,13 @@ func TestFailures(t *testing.T) {
 	} {
 		steps[i].level = level
 	}
-	steps = append(steps, step{after: 15 * time.Minute, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified})
+	steps = append(steps, step{after: 15 * time.Minute, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified})
 	runSteps(t, newReplayer(replay.FirstDevice), steps)
 }
 
 func TestVelocity(t *testing.T) {
 	at := func(after time.Duration, points int, level auth.TrustLevel) step {
-		return step{after: after, want: risk.Factors{DeviceFamiliarity: 30, LoginVelocity: points}, level: level}
+		return step{after: after, want: risk.Factors{risk.DeviceFamiliarity: 30, risk.LoginVelocity: points}, level: level}
 	}
 	runSteps(t, newReplayer(replay.NoStepUp), []step{
 		at(1, 0, auth.Unverified), at(time.Second, 0, auth.Unverified), at(time.Second, 30, auth.Unverified),
@@ -171,7 +171,7 @@ func TestBindingOff(t *testing.T) {
 	off := func(c *signin.Config) { c.DeviceBinding = trust.BindingOff }
 	mark := func(e *replay.Event) { e.DeviceTrusted = replay.Yes }
 	runSteps(t, newReplayer(replay.FirstDevice, off), []step{
-		{change: mark, want: risk.Factors{DeviceFamiliarity: 30}, level: auth.Unverified},
+		{change: mark, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified},
 		{change: func(e *replay.Event) { e.DeviceTokenShown = replay.No }, level: auth.FullTrust},
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -149,7 +149,7 @@ func (s *Sweeper) Sweep(ctx context.Context) ([]Removed, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", r.kind, err))
 		}
 	}
-	if err := s.countEvents(ctx, now.Add(-audit.ClockSkew)); err != nil {
+	if err := s.countEvents(ctx, now.Add(-auditing.ClockSkew)); err != nil {
 		errs = append(errs, fmt.Errorf("count %s: %w", AuditEvents, err))
 	}
 	return removed, errors.Join(errs...)

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -73,7 +74,7 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	}))
 	value := history.Addition{Value: history.Value{Feature: history.Browser, Text: name}, Person: true, Weight: 1}
 	fx.mustSucceed(fx.stores.Counts.Add(ctx, "anna", []history.Addition{value}, end))
-	fx.mustSucceed(fx.stores.Audit.Append(ctx, auth.Event{ID: auth.EventID(name), Time: end, Type: auth.LoginAttempt, UserID: "anna"}))
+	fx.mustSucceed(fx.stores.Audit.Append(ctx, audit.Event{ID: audit.EventID(name), Time: end, Category: audit.LoginAttempt, Subject: "anna"}))
 }
 
 func (fx *fixture) mustSweep(c retention.Config) []retention.Removed {
@@ -175,7 +176,7 @@ func TestSweepCountsAuditEvents(t *testing.T) {
 	log := &countingLog{AuditLog: fx.stores.Audit, left: 3}
 	fx.stores.Audit = log
 	fx.mustSweep(retention.Config{})
-	if want := noon.Add(-audit.ClockSkew); len(log.until) != 4 || !log.until[0].Equal(want) {
+	if want := noon.Add(-auditing.ClockSkew); len(log.until) != 4 || !log.until[0].Equal(want) {
 		t.Errorf("counted until %v, want four times %v", log.until, want)
 	}
 }

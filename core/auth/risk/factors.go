@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
-func deviceFamiliarity(c Config, d trust.Device) finding {
-	switch {
+func deviceFamiliarity(c Config, s *Signals) finding {
+	switch d := s.Device; {
 	case d.Assured():
 		return finding{0, "the device is trusted and shows its token"}
 	case !d.Confirmed:
@@ -72,8 +70,8 @@ func impossibleTravel(c Config, s *Signals) finding {
 
 var classNames = [...]string{Hosting: "a hosting company", Proxy: "a proxy", Tor: "a Tor exit"}
 
-func ipReputation(c Config, r Reputation) finding {
-	switch {
+func ipReputation(c Config, s *Signals) finding {
+	switch r := s.Reputation; {
 	case r.State == NotConfigured:
 		return finding{0, "reputation lists are not configured"}
 	case r.State == Unanswered:
@@ -86,8 +84,8 @@ func ipReputation(c Config, r Reputation) finding {
 	return finding{c.AddressListed, "the address is listed as bad"}
 }
 
-func loginVelocity(c Config, v Velocity) finding {
-	switch {
+func loginVelocity(c Config, s *Signals) finding {
+	switch v := s.Sessions; {
 	case v.LastMinute >= c.VelocitySessions:
 		return finding{c.VelocityMinute, fmt.Sprintf("other sessions within one minute: %d", v.LastMinute)}
 	case v.LastFiveMinutes >= c.VelocitySessions:
@@ -96,7 +94,8 @@ func loginVelocity(c Config, v Velocity) finding {
 	return finding{0, "sessions are not made fast"}
 }
 
-func failedAttempts(c Config, n int) finding {
+func failedAttempts(c Config, s *Signals) finding {
+	n := s.FailedAttempts
 	why := fmt.Sprintf("failed sign-ins within 15 minutes: %d", n)
 	switch {
 	case n >= c.ManyFailures:

@@ -29,36 +29,61 @@ type Velocity struct {
 	LastFiveMinutes int
 }
 
-// Factors are the points by factor, as the audit log shows them.
-type Factors struct {
-	DeviceFamiliarity int
-	GeographicAnomaly int
-	IPReputation      int
-	LoginVelocity     int
-	FailedAttempts    int
+// Factor is a part of the score.
+type Factor uint8
+
+// The factors, in the order of the reasons in which they are shown.
+const (
+	DeviceFamiliarity Factor = iota
+	GeographicAnomaly
+	IPReputation
+	LoginVelocity
+	FailedAttempts
+	factorCount
+)
+
+// The names of factors that are also sources.
+const (
+	geographicName = "geographicAnomaly"
+	reputationName = "ipReputation"
+)
+
+// factors are the names of the factors, as the audit log and the API show them, with their rules.
+var factors = [factorCount]struct {
+	name string
+	find func(Config, *Signals) finding
+}{
+	DeviceFamiliarity: {"deviceFamiliarity", deviceFamiliarity},
+	GeographicAnomaly: {geographicName, geographicAnomaly},
+	IPReputation:      {reputationName, ipReputation},
+	LoginVelocity:     {"loginVelocity", loginVelocity},
+	FailedAttempts:    {"failedAttempts", failedAttempts},
 }
+
+// String returns the name of the factor.
+func (f Factor) String() string { return factors[f].name }
+
+// Factors are the points by factor.
+type Factors [factorCount]int
 
 // Sum returns the sum of the points, not clamped.
-func (f Factors) Sum() int {
-	return f.DeviceFamiliarity + f.GeographicAnomaly + f.IPReputation + f.LoginVelocity + f.FailedAttempts
+func (f Factors) Sum() (sum int) {
+	for _, points := range f {
+		sum += points
+	}
+	return sum
 }
 
-// Reasons say in words why each factor has its points, for the audit log.
-type Reasons struct {
-	DeviceFamiliarity string
-	GeographicAnomaly string
-	IPReputation      string
-	LoginVelocity     string
-	FailedAttempts    string
-}
+// Reasons say in words why each factor has its points.
+type Reasons [factorCount]string
 
 // SilentSource names a source that is configured and returned no data.
 type SilentSource string
 
 // The sources that may be silent.
 const (
-	SilentGeography  SilentSource = "geographicAnomaly"
-	SilentReputation SilentSource = "ipReputation"
+	SilentGeography  SilentSource = geographicName
+	SilentReputation SilentSource = reputationName
 )
 
 // Assessment is the result of scoring.
@@ -77,17 +102,10 @@ type finding struct {
 
 // Assess returns the score of signals with its factors and reasons.
 func Assess(c Config, s Signals) Assessment {
-	device, place := deviceFamiliarity(c, s.Device), geographicAnomaly(c, &s)
-	address, pace, failures := ipReputation(c, s.Reputation), loginVelocity(c, s.Sessions), failedAttempts(c, s.FailedAttempts)
-	a := Assessment{
-		Factors: Factors{
-			DeviceFamiliarity: device.points, GeographicAnomaly: place.points, IPReputation: address.points,
-			LoginVelocity: pace.points, FailedAttempts: failures.points,
-		},
-		Reasons: Reasons{
-			DeviceFamiliarity: device.reason, GeographicAnomaly: place.reason, IPReputation: address.reason,
-			LoginVelocity: pace.reason, FailedAttempts: failures.reason,
-		},
+	var a Assessment
+	for f, factor := range factors {
+		found := factor.find(c, &s)
+		a.Factors[f], a.Reasons[f] = found.points, found.reason
 	}
 	a.Score = min(max(a.Factors.Sum(), 0), MaxScore)
 	if s.Location.countrySilent() {

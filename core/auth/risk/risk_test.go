@@ -38,25 +38,25 @@ func TestFactors(t *testing.T) {
 		signals risk.Signals
 		want    risk.Factors
 	}{
-		"unknown device":    {risk.Signals{}, risk.Factors{DeviceFamiliarity: 30}},
-		"marked only":       {risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{DeviceFamiliarity: 30}},
-		"confirmed device":  {risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{DeviceFamiliarity: 15}},
-		"not proven":        {risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{DeviceFamiliarity: 15}},
+		"unknown device":    {risk.Signals{}, risk.Factors{risk.DeviceFamiliarity: 30}},
+		"marked only":       {risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 30}},
+		"confirmed device":  {risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 15}},
+		"not proven":        {risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{risk.DeviceFamiliarity: 15}},
 		"usual country":     {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
-		"other country":     {assuredSignals(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{GeographicAnomaly: 20}},
-		"high-risk country": {assuredSignals(risk.Signals{Location: known("XX", nil)}), risk.Factors{GeographicAnomaly: 30}},
+		"other country":     {assuredSignals(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{risk.GeographicAnomaly: 20}},
+		"high-risk country": {assuredSignals(risk.Signals{Location: known("XX", nil)}), risk.Factors{risk.GeographicAnomaly: 30}},
 		"no history":        {assuredSignals(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
 		"no country, a history": {
-			assuredSignals(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 10},
+			assuredSignals(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 10},
 		},
 		"no country, far away": {
-			assuredSignals(risk.Signals{Location: known("", coordinatesAt(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("", coordinatesAt(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 40},
 		},
 		"other and high-risk country": {
-			assuredSignals(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 30},
 		},
 		"usual and high-risk country": {
-			assuredSignals(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{risk.GeographicAnomaly: 30},
 		},
 		"one of two usual countries": {
 			assuredSignals(risk.Signals{Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}}}), risk.Factors{},
@@ -66,37 +66,37 @@ func TestFactors(t *testing.T) {
 		},
 		"far away, geography silent": {
 			assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered, Coordinates: coordinatesAt(35.7, 139.7)}, History: since(0)}),
-			risk.Factors{GeographicAnomaly: 10},
+			risk.Factors{risk.GeographicAnomaly: 10},
 		},
 		"high-risk, geography not configured": {assuredSignals(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{}},
 		"coordinates that are no numbers": {
 			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(math.NaN(), math.NaN())), History: since(0)}), risk.Factors{},
 		},
 		"travel at 1756 km/h": {
-			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{risk.GeographicAnomaly: 40},
 		},
 		"travel at 878 km/h": {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
 		"travel of 80 km at once": {
 			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(53.24, 13.405)), History: since(0)}), risk.Factors{},
 		},
 		"clock went back": {
-			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{risk.GeographicAnomaly: 40},
 		},
-		"geography silent":  {assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{GeographicAnomaly: 10}},
-		"reputation silent": {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{IPReputation: 5}},
+		"geography silent":  {assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{risk.GeographicAnomaly: 10}},
+		"reputation silent": {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{risk.IPReputation: 5}},
 		"clean":             {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{}},
-		"hosting":           {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{IPReputation: 10}},
-		"proxy":             {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{IPReputation: 10}},
-		"tor":               {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{IPReputation: 10}},
-		"listed":            {assuredSignals(ratedSignals(risk.Listed)), risk.Factors{IPReputation: 40}},
+		"hosting":           {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{risk.IPReputation: 10}},
+		"proxy":             {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{risk.IPReputation: 10}},
+		"tor":               {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{risk.IPReputation: 10}},
+		"listed":            {assuredSignals(ratedSignals(risk.Listed)), risk.Factors{risk.IPReputation: 40}},
 		"one session":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 1}}), risk.Factors{}},
-		"two in a minute":   {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 30}},
-		"two in five":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{LoginVelocity: 15}},
-		"one failure":       {assuredSignals(risk.Signals{FailedAttempts: 1}), risk.Factors{FailedAttempts: 10}},
-		"two failures":      {assuredSignals(risk.Signals{FailedAttempts: 2}), risk.Factors{FailedAttempts: 10}},
-		"three failures":    {assuredSignals(risk.Signals{FailedAttempts: 3}), risk.Factors{FailedAttempts: 25}},
-		"five failures":     {assuredSignals(risk.Signals{FailedAttempts: 5}), risk.Factors{FailedAttempts: 25}},
-		"six failures":      {assuredSignals(risk.Signals{FailedAttempts: 6}), risk.Factors{FailedAttempts: 40}},
+		"two in a minute":   {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{risk.LoginVelocity: 30}},
+		"two in five":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{risk.LoginVelocity: 15}},
+		"one failure":       {assuredSignals(risk.Signals{FailedAttempts: 1}), risk.Factors{risk.FailedAttempts: 10}},
+		"two failures":      {assuredSignals(risk.Signals{FailedAttempts: 2}), risk.Factors{risk.FailedAttempts: 10}},
+		"three failures":    {assuredSignals(risk.Signals{FailedAttempts: 3}), risk.Factors{risk.FailedAttempts: 25}},
+		"five failures":     {assuredSignals(risk.Signals{FailedAttempts: 5}), risk.Factors{risk.FailedAttempts: 25}},
+		"six failures":      {assuredSignals(risk.Signals{FailedAttempts: 6}), risk.Factors{risk.FailedAttempts: 40}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.signals.At = now
@@ -173,14 +173,14 @@ func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 
 func allReasons(a risk.Assessment) []string {
 	return []string{
-		a.Reasons.DeviceFamiliarity, a.Reasons.GeographicAnomaly, a.Reasons.IPReputation, a.Reasons.LoginVelocity, a.Reasons.FailedAttempts,
+		a.Reasons[risk.DeviceFamiliarity], a.Reasons[risk.GeographicAnomaly], a.Reasons[risk.IPReputation], a.Reasons[risk.LoginVelocity], a.Reasons[risk.FailedAttempts],
 	}
 }
 
 // allPoints returns the factors in the order of allReasons.
 func allPoints(a risk.Assessment) []int {
 	f := a.Factors
-	return []int{f.DeviceFamiliarity, f.GeographicAnomaly, f.IPReputation, f.LoginVelocity, f.FailedAttempts}
+	return []int{f[risk.DeviceFamiliarity], f[risk.GeographicAnomaly], f[risk.IPReputation], f[risk.LoginVelocity], f[risk.FailedAttempts]}
 }
 
 func TestReasons(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -118,7 +119,7 @@ type fixture struct {
 	hasher  *testHasher
 	cache   *testCache
 	signals *testSignals
-	trail   *audit.Trail
+	trail   *auditing.Trail
 	log     *fakedb.AuditLog
 	entropy *secretstest.Entropy
 }
@@ -140,7 +141,7 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 			Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		},
 	}
-	fx.trail = audit.New(fx.log, fx.clock, fx.entropy)
+	fx.trail = auditing.New(fx.log, fx.clock, fx.entropy)
 	fx.startService(config)
 	fx.addAccount(anna)
 	return fx
@@ -154,7 +155,7 @@ func (fx *fixture) startService(config signin.Config) {
 	if err != nil {
 		fx.t.Fatal(err)
 	}
-	p.Refusals = audit.NewRefusals(fx.trail, unlimited)
+	p.Refusals = auditing.NewRefusals(fx.trail, unlimited)
 	p.Passwords, p.Tokens, p.Root = fx.hasher, testSigner{}, rootSecret()
 	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail, fx.clock, fx.entropy
 	fx.service, err = signin.New(config, p)
@@ -233,9 +234,9 @@ func (fx *fixture) getSession(id auth.SessionID) auth.Session {
 }
 
 // findEvents returns the events of a type, newest first; of all types when it is empty.
-func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
+func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
 	fx.t.Helper()
-	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: kind, Limit: auth.MaxPage})
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -243,10 +244,10 @@ func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
 }
 
 // riskFactors returns the factors of the latest risk evaluation.
-func (fx *fixture) riskFactors() map[string]any {
+func (fx *fixture) riskFactors() audit.Details {
 	fx.t.Helper()
-	factors, ok := fx.findEvents(auth.RiskEvaluation)[0].Details["factors"].(map[string]any)
-	if !ok {
+	factors := fx.findEvents(audit.RiskEvaluation)[0].Details.Inner("factors")
+	if factors == nil {
 		fx.t.Fatal("the event has no factors")
 	}
 	return factors

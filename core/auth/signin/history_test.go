@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
@@ -74,9 +75,9 @@ func (fx *fixture) signInsLearnt(user auth.UserID) (own, all float64) {
 }
 
 // lastEvaluation returns what the newest RISK_EVALUATION event says.
-func (fx *fixture) lastEvaluation() signin.Evaluation {
+func (fx *fixture) lastEvaluation() assessment.Evaluation {
 	fx.t.Helper()
-	return signin.EvaluationOf(fx.findEvents(auth.RiskEvaluation)[0])
+	return assessment.ReadEvaluation(&fx.findEvents(audit.RiskEvaluation)[0])
 }
 
 func inMode(m assessment.HistoryMode) func(*signin.Config) {
@@ -104,7 +105,7 @@ func TestHistoryModes(t *testing.T) {
 			if says := h.Mode == mode && h.Silent == "" && h.Score > 30 && h.PointsScore == 30 && len(h.Reasons) > 0; says != c.says {
 				t.Errorf("the event says of the history %+v", h)
 			}
-			if _, written := fx.findEvents(auth.RiskEvaluation)[0].Details["history"]; written != c.says {
+			if _, written := fx.findEvents(audit.RiskEvaluation)[0].Details["history"]; written != c.says {
 				t.Errorf("the event has a detail of the history: %t", written)
 			}
 			if c.raise && session.TrustLevel == auth.Unverified && e.Score > 60 {
@@ -136,12 +137,12 @@ func TestGoodHistoryBuysNoTrust(t *testing.T) {
 func TestSilentHistory(t *testing.T) {
 	fx := newFixture(t, inMode(assessment.HistoryOn))
 	fx.mustLogin()
-	if e := fx.lastEvaluation(); e.Score != 30 || e.History.Silent != signin.SilentInstallation {
+	if e := fx.lastEvaluation(); e.Score != 30 || e.History.Silent != assessment.SilentInstallation {
 		t.Errorf("of the first sign-in the event says %+v", e)
 	}
 	fx.seedHistory(fx.addAccount("bob@example.com"))
 	fx.mustLogin()
-	if e := fx.lastEvaluation(); e.History.Silent != signin.SilentPerson {
+	if e := fx.lastEvaluation(); e.History.Silent != assessment.SilentPerson {
 		t.Errorf("of a new person the event says %+v", e)
 	}
 }
@@ -210,7 +211,7 @@ func TestStolenPasswordDoesNotBecomeFamiliar(t *testing.T) {
 		fx.clock.Advance(24 * time.Hour)
 		fx.mustLogin(fromStrangeDevice(t))
 		e := fx.lastEvaluation()
-		if e.History.Silent != "" || e.History.Score < first.History.Score-15 || e.TrustLevel == auth.FullTrust.String() {
+		if e.History.Silent != "" || e.History.Score < first.History.Score-15 || e.TrustLevel == auth.FullTrust {
 			t.Fatalf("on %v the event says %+v, on the first day %+v", fx.clock.Now(), e, first)
 		}
 	}
@@ -264,12 +265,12 @@ func TestBrokenHistory(t *testing.T) {
 			config.History = assessment.HistoryOn
 			fx.startService(config)
 			fx.mustPassMFA()
-			e := fx.findEvents(auth.RiskEvaluation)
-			if len(e) != 1 || signin.EvaluationOf(e[0]).History.Silent != signin.SilentUnread {
+			e := fx.findEvents(audit.RiskEvaluation)
+			if len(e) != 1 || assessment.ReadEvaluation(&e[0]).History.Silent != assessment.SilentUnread {
 				t.Fatalf("the events are %+v", e)
 			}
-			silent, _ := e[0].Details["unanswered"].([]any)
-			if !slices.Contains(silent, any(string(assessment.SilentHistory))) {
+			silent, _ := e[0].Details["unanswered"].(audit.List)
+			if !slices.Contains(silent, audit.Value(audit.Text(assessment.SilentHistory))) {
 				t.Errorf("the event does not name the history among the silent sources: %v", e[0].Details["unanswered"])
 			}
 			if own, _ := fx.signInsLearnt(user); own != 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -67,7 +68,7 @@ func TestRightLoginsOnManyInstances(t *testing.T) {
 	}
 	fx.hasher.hold = nil
 	failed := 0
-	for _, e := range fx.findEvents(auth.LoginAttempt) {
+	for _, e := range fx.findEvents(audit.LoginAttempt) {
 		if !e.Success {
 			failed++
 		}
@@ -91,7 +92,7 @@ func TestWrongLoginsOnManyInstances(t *testing.T) {
 	if codes[auth.CodeInvalidCredentials] != 5 || codes[auth.CodeAccountLocked] != 15 {
 		t.Errorf("answers %v, want five looked at", codes)
 	}
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one for the lock", n)
 	}
 }
@@ -116,7 +117,7 @@ func TestLockDuringALogin(t *testing.T) {
 				for _, when := range []string{"under way", "later"} {
 					wantFault(t, when, fx.loginAt(list[0], word), fault.Forbidden, auth.CodeAccountLocked)
 				}
-				if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+				if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 					t.Errorf("%d suspicious activities, want one for the lock", n)
 				}
 			})
@@ -174,8 +175,8 @@ func TestSameCodeTwiceAtOnce(t *testing.T) {
 			t.Fatalf("answers %v, want one success", got)
 		}
 	}
-	for _, e := range fx.findEvents(auth.LoginAttempt) {
-		if !e.Success && e.UserID != "" {
+	for _, e := range fx.findEvents(audit.LoginAttempt) {
+		if !e.Success && e.Subject != "" {
 			t.Errorf("%+v is told of the person", e)
 		}
 	}
@@ -200,7 +201,7 @@ func TestHashRenewedMeanwhile(t *testing.T) {
 	}
 	fx.hasher.hold = func() {
 		fx.hasher.hold = nil
-		fx.updateAccount(fx.findEvents(auth.LoginAttempt)[0].UserID, func(a *auth.Account) {
+		fx.updateAccount(auth.UserID(fx.findEvents(audit.LoginAttempt)[0].Subject), func(a *auth.Account) {
 			a.PasswordHash = fx.hasher.hashOf("v2", newPassword(t, "Another Horse 8!"))
 		})
 	}

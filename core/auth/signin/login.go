@@ -7,9 +7,10 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -219,9 +220,6 @@ func isWrongSecret(err error) bool {
 // isLocked reports whether a login was refused because of a lock.
 func isLocked(err error) bool { return faultCode(err) == auth.CodeAccountLocked }
 
-// stepMFA is the detail "step" of audit events of the second step of a login.
-const stepMFA = "mfa"
-
 // handleFailure returns the error to send for a login that failed with why. It counts a wrong
 // password or code, unless the attempt has no subject, and returns the error of the lock instead of
 // why if the subject is locked already. It writes refused logins to the audit log.
@@ -239,7 +237,7 @@ func (s *Service) handleFailure(ctx context.Context, from Origin, attempt *login
 	if !isWrongSecret(why) && !isLocked(why) {
 		return why
 	}
-	if err := s.ports.Trail.Record(ctx, refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))); err != nil {
+	if err := s.ports.Trail.RecordChanges(ctx, newRefusal(from, attempt, faultCode(why))); err != nil {
 		return err
 	}
 	return why
@@ -253,11 +251,11 @@ func (s *Service) recordFailure(ctx context.Context, from Origin, attempt *login
 		if locked, err = s.guard.Fail(ctx, attempt.subject); err != nil {
 			return false, err
 		}
-		entries := []audit.Entry{refusalEntry(auth.LoginAttempt, from, attempt, faultCode(why))}
+		changes := []audit.Change{newRefusal(from, attempt, faultCode(why))}
 		if locked {
-			entries = append(entries, refusalEntry(auth.SuspiciousActivity, from, attempt, auth.CodeAccountLocked))
+			changes = append(changes, lockout.NewLock(attempt.userID(), attemptDetails(from, attempt)))
 		}
-		if err := s.ports.Trail.Record(ctx, entries...); err != nil {
+		if err := s.ports.Trail.RecordChanges(ctx, changes...); err != nil {
 			return false, unrecordedError{err}
 		}
 		return locked, nil
@@ -278,17 +276,6 @@ type unrecordedError struct{ error }
 // Unwrap returns the error of the audit log.
 func (e unrecordedError) Unwrap() error { return e.error }
 
-// refusalEntry returns the audit entry of a refused login.
-func refusalEntry(kind auth.EventType, from Origin, attempt *loginAttempt, reason fault.Code) audit.Entry {
-	details := map[string]any{
-		"ipAddress": formatAddress(from.Address), "deviceIdentity": string(attempt.identity), "reason": string(reason),
-	}
-	if attempt.secondStep {
-		details["step"] = stepMFA
-	}
-	return audit.Entry{Type: kind, UserID: attempt.userID(), Details: details}
-}
-
 // notifyPerson sends the person a notice about a sign-in. It must be called after the event is
 // stored.
 func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttempt) {
@@ -296,14 +283,6 @@ func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttemp
 	s.ports.Notices.Notify(notices.Event{
 		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: agent.browser, OS: agent.os,
 	})
-}
-
-// formatAddress returns an address for the audit log, or the empty string if it is not known.
-func formatAddress(a netip.Addr) string {
-	if !a.IsValid() {
-		return ""
-	}
-	return a.String()
 }
 
 // completeLogin begins the session, or stores the pending login if a second factor is required, in

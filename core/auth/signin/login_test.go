@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -43,28 +44,28 @@ func TestFirstLogin(t *testing.T) {
 func TestLoginLeavesEvents(t *testing.T) {
 	fx := newFixture(t)
 	s := fx.getSession(fx.mustLogin().SessionID)
-	attempt := fx.findEvents(auth.LoginAttempt)[0]
-	if !attempt.Success || attempt.UserID != s.UserID || attempt.Details["ipAddress"] != homeAddress.String() ||
-		attempt.Details["deviceIdentity"] != string(s.DeviceIdentity) || attempt.Details["trustLevel"] != "UNVERIFIED" {
+	attempt := fx.findEvents(audit.LoginAttempt)[0]
+	if !attempt.Success || attempt.Subject != audit.Subject(s.UserID) || attempt.Details.Text("ipAddress") != homeAddress.String() ||
+		attempt.Details.Text("deviceIdentity") != string(s.DeviceIdentity) || attempt.Details.Text("trustLevel") != "UNVERIFIED" {
 		t.Errorf("login attempt %+v", attempt)
 	}
-	evaluation := fx.findEvents(auth.RiskEvaluation)[0]
-	if evaluation.Details["riskScore"] != 30.0 || evaluation.Details["trustLevel"] != "UNVERIFIED" {
+	evaluation := fx.findEvents(audit.RiskEvaluation)[0]
+	if evaluation.Details.Number("riskScore") != 30.0 || evaluation.Details.Text("trustLevel") != "UNVERIFIED" {
 		t.Errorf("risk evaluation %+v", evaluation)
 	}
 	for name, want := range map[string]float64{
 		"deviceFamiliarity": 30, "geographicAnomaly": 0, "ipReputation": 0, "loginVelocity": 0, "failedAttempts": 0,
 	} {
-		if fx.riskFactors()[name] != want {
-			t.Errorf("factor %s is %v, want %v", name, fx.riskFactors()[name], want)
+		if fx.riskFactors().Number(name) != want {
+			t.Errorf("factor %s is %v, want %v", name, fx.riskFactors().Number(name), want)
 		}
 	}
-	if made := fx.findEvents(auth.DeviceChange); len(made) != 1 || made[0].Details["action"] != "new" {
+	if made := fx.findEvents(audit.DeviceChange); len(made) != 1 || made[0].Details.Text("action") != "new" {
 		t.Errorf("device changes %+v, want one new", made)
 	}
 	fx.clock.Advance(time.Hour)
 	fx.mustLogin()
-	if n := len(fx.findEvents(auth.DeviceChange)); n != 1 {
+	if n := len(fx.findEvents(audit.DeviceChange)); n != 1 {
 		t.Errorf("%d device changes after the second login, want one", n)
 	}
 }
@@ -177,12 +178,12 @@ func TestLock(t *testing.T) {
 	if until := f.Details["lockoutUntil"]; until != "2026-11-21T12:15:00.000Z" {
 		t.Errorf("locked until %v", until)
 	}
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one for the lock", n)
 	}
 	fx.clock.Advance(15 * time.Minute)
 	fx.mustLogin()
-	if fx.riskFactors()["failedAttempts"] != 0.0 {
+	if fx.riskFactors().Number("failedAttempts") != 0.0 {
 		t.Errorf("factors %v, want failures of long ago forgotten", fx.riskFactors())
 	}
 }
@@ -211,7 +212,7 @@ func TestLockByAnotherInstanceIsRecordedOnce(t *testing.T) {
 	fx.startService(config)
 	_, err := fx.tryLogin("wrong")
 	wantFault(t, "a try that came second", err, fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 0 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 0 {
 		t.Errorf("%d suspicious activities, want none: the other login tells of the lock", n)
 	}
 }
@@ -284,7 +285,7 @@ func TestParallelRightLoginsAllSucceed(t *testing.T) {
 	if codes[""] != 30 {
 		t.Errorf("answers %v, want 30 successes", codes)
 	}
-	if n := len(fx.findEvents(auth.DeviceChange)); n != 1 {
+	if n := len(fx.findEvents(audit.DeviceChange)); n != 1 {
 		t.Errorf("%d devices were made, want one", n)
 	}
 }
@@ -335,7 +336,7 @@ func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 // failingAuditLog is an audit log that is not available.
 type failingAuditLog struct{ authstore.AuditLog }
 
-func (failingAuditLog) Append(context.Context, ...auth.Event) error {
+func (failingAuditLog) Append(context.Context, ...audit.Event) error {
 	return fault.New(fault.Unavailable, "the audit log is away")
 }
 
@@ -343,7 +344,7 @@ func (failingAuditLog) Append(context.Context, ...auth.Event) error {
 func TestFailureCountsWithoutAuditLog(t *testing.T) {
 	fx := newFixture(t)
 	told := fx.trail
-	fx.trail = audit.New(failingAuditLog{fx.log}, fx.clock, fx.entropy)
+	fx.trail = auditing.New(failingAuditLog{fx.log}, fx.clock, fx.entropy)
 	fx.startService(authtest.SignIn())
 	for range 5 {
 		_, err := fx.tryLogin("Wrong Horse 9!")
@@ -394,7 +395,7 @@ func TestLockOfAnOperator(t *testing.T) {
 	if until(right) != fx.clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") {
 		t.Errorf("the ordinary lock ends at %v", until(right))
 	}
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 2 { // in nobody's own log: of the unknown address
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 2 { // in nobody's own log: of the unknown address
 		t.Errorf("%d suspicious activities, want the two ordinary locks", n)
 	}
 	if _, err := fx.tryRefresh(first.RefreshToken); err != nil {
@@ -418,14 +419,14 @@ func TestRiskFactors(t *testing.T) {
 		fx := newFixture(t)
 		for n, want := range []float64{0, 0, 30, 30} {
 			fx.mustLogin()
-			if got := fx.riskFactors()["loginVelocity"]; got != want {
+			if got := fx.riskFactors().Number("loginVelocity"); got != want {
 				t.Errorf("login %d: %v points, want %v", n, got, want)
 			}
 			fx.clock.Advance(time.Second)
 		}
 		fx.clock.Advance(2 * time.Minute)
 		fx.mustLogin()
-		if got := fx.riskFactors()["loginVelocity"]; got != 15.0 {
+		if got := fx.riskFactors().Number("loginVelocity"); got != 15.0 {
 			t.Errorf("after two minutes: %v points, want 15", got)
 		}
 	})
@@ -436,7 +437,7 @@ func TestRiskFactors(t *testing.T) {
 				_, _ = fx.tryLogin("wrong") // its answer is TestLock's business
 			}
 			fx.mustLogin()
-			if got := fx.riskFactors()["failedAttempts"]; got != want {
+			if got := fx.riskFactors().Number("failedAttempts"); got != want {
 				t.Errorf("%d failures: %v points, want %v", failures, got, want)
 			}
 		}
@@ -444,10 +445,10 @@ func TestRiskFactors(t *testing.T) {
 	t.Run("reputation", func(t *testing.T) {
 		fx := newFixture(t)
 		fx.signals.rates = map[netip.Addr]risk.Reputation{homeAddress: {State: risk.Known, Class: risk.Listed}}
-		if r := fx.mustLogin(); r.TrustLevel != auth.HighRisk || fx.riskFactors()["ipReputation"] != 40.0 {
+		if r := fx.mustLogin(); r.TrustLevel != auth.HighRisk || fx.riskFactors().Number("ipReputation") != 40.0 {
 			t.Errorf("level %s, factors %v; want HIGH_RISK and 40", r.TrustLevel, fx.riskFactors())
 		}
-		if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+		if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 			t.Errorf("%d suspicious activities, want one", n)
 		}
 	})
@@ -455,12 +456,12 @@ func TestRiskFactors(t *testing.T) {
 		fx := newFixture(t)
 		fx.signals.places = map[netip.Addr]risk.Location{homeAddress: {State: risk.Unanswered}}
 		fx.mustLogin()
-		named, _ := fx.findEvents(auth.RiskEvaluation)[0].Details["unanswered"].([]any)
-		if fx.riskFactors()["geographicAnomaly"] != 10.0 || !slices.Contains(named, any("geographicAnomaly")) {
+		named, _ := fx.findEvents(audit.RiskEvaluation)[0].Details["unanswered"].(audit.List)
+		if fx.riskFactors().Number("geographicAnomaly") != 10.0 || !slices.Contains(named, audit.Value(audit.Text("geographicAnomaly"))) {
 			t.Errorf("factors %v, unanswered %v", fx.riskFactors(), named)
 		}
-		reasons, _ := fx.findEvents(auth.RiskEvaluation)[0].Details["reasons"].(map[string]any)
-		if len(reasons) != len(fx.riskFactors()) || reasons["geographicAnomaly"] != "the location of the address is not known" {
+		reasons, _ := fx.findEvents(audit.RiskEvaluation)[0].Details["reasons"].(audit.Details)
+		if len(reasons) != len(fx.riskFactors()) || reasons.Text("geographicAnomaly") != "the location of the address is not known" {
 			t.Errorf("reasons %v", reasons)
 		}
 	})
@@ -477,7 +478,7 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 	first := fx.mustLogin(from(berlin))
 	fx.clock.Advance(time.Hour)
 	fx.mustLogin(from(tokyo))
-	if got := fx.riskFactors()["geographicAnomaly"]; got != 0.0 {
+	if got := fx.riskFactors().Number("geographicAnomaly"); got != 0.0 {
 		t.Errorf("without a history: %v points, want 0", got)
 	}
 	err := fx.ports.Sessions.Update(context.Background(), first.SessionID, func(s *auth.Session) error {
@@ -488,17 +489,17 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	fx.mustLogin(from(tokyo))
-	if got := fx.riskFactors()["geographicAnomaly"]; got != 40.0 {
+	if got := fx.riskFactors().Number("geographicAnomaly"); got != 40.0 {
 		t.Errorf("Berlin to Tokyo in an hour: %v points, want 40", got)
 	}
 	fx.clock.Advance(48 * time.Hour)
 	fx.mustLogin(from(tokyo))
-	if got := fx.riskFactors()["geographicAnomaly"]; got != 20.0 {
+	if got := fx.riskFactors().Number("geographicAnomaly"); got != 20.0 {
 		t.Errorf("another country: %v points, want 20", got)
 	}
 	fx.clock.Advance(time.Second)
 	fx.mustLogin(from(berlin))
-	if got := fx.riskFactors()["geographicAnomaly"]; got != 0.0 {
+	if got := fx.riskFactors().Number("geographicAnomaly"); got != 0.0 {
 		t.Errorf("the usual country: %v points, want 0", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -168,11 +167,7 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 	if err != nil {
 		return err
 	}
-	return s.ports.Trail.Record(ctx, audit.Entry{
-		Type: auth.LoginAttempt, UserID: attempt.account.ID, Success: true, Details: map[string]any{
-			"ipAddress": formatAddress(from.Address), "deviceIdentity": string(attempt.identity), "mfaRequired": true,
-		},
-	})
+	return s.ports.Trail.RecordChanges(ctx, newFirstStep(from, attempt))
 }
 
 func errWrongCode() error {

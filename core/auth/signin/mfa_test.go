@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -91,7 +92,7 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	}
 	fx.clock.Advance(time.Hour)
 	fx.loginMFA(user, withDeviceToken(r.DeviceToken))
-	if got := fx.riskFactors()["deviceFamiliarity"]; got != 15.0 {
+	if got := fx.riskFactors()["deviceFamiliarity"]; got != audit.Number(15) {
 		t.Errorf("the confirmed device scores %v", got)
 	}
 }
@@ -134,21 +135,22 @@ func TestMFAEvents(t *testing.T) {
 	if _, err := fx.tryCode(user, "000000"); err == nil {
 		t.Fatal("000000 is taken")
 	}
-	if len(fx.findEvents(auth.RiskEvaluation)) != 0 || len(fx.findEvents(auth.DeviceChange)) != 0 {
+	if len(fx.findEvents(audit.RiskEvaluation)) != 0 || len(fx.findEvents(audit.DeviceChange)) != 0 {
 		t.Error("half a login is scored or records its device")
 	}
 	if _, err := fx.tryCode(user, recoveryCode); err != nil {
 		t.Fatal(err)
 	}
-	got := fx.findEvents(auth.LoginAttempt) // newest first
-	if len(got) != 3 || len(fx.findEvents(auth.RiskEvaluation)) != 1 || len(fx.findEvents(auth.DeviceChange)) != 1 {
+	got := fx.findEvents(audit.LoginAttempt) // newest first
+	if len(got) != 3 || len(fx.findEvents(audit.RiskEvaluation)) != 1 || len(fx.findEvents(audit.DeviceChange)) != 1 {
 		t.Fatalf("events %+v", fx.findEvents(""))
 	}
-	for i, want := range []map[string]any{
-		{"step": "mfa", "factor": "recovery_code", "trustLevel": "LIMITED_TRUST"}, {"step": "mfa", "reason": "invalid_mfa"}, {"mfaRequired": true},
+	for i, want := range []audit.Details{
+		{"step": audit.Text("mfa"), "factor": audit.Text("recovery_code"), "trustLevel": audit.Text("LIMITED_TRUST")},
+		{"step": audit.Text("mfa"), "reason": audit.Text("invalid_mfa")}, {"mfaRequired": audit.Flag(true)},
 	} {
 		for name, value := range want {
-			if got[i].Details[name] != value || got[i].Success != (i != 1) || got[i].UserID != user {
+			if got[i].Details[name] != value || got[i].Success != (i != 1) || got[i].Subject != audit.Subject(user) {
 				t.Errorf("event %d is %+v, want %s %v", i, got[i], name, value)
 			}
 		}
@@ -177,8 +179,8 @@ func TestMFAWithoutALogin(t *testing.T) {
 		_, err = fx.tryCode(user, fx.currentCode())
 		refused("no login", err)
 	}
-	if n := len(fx.findEvents(auth.LoginAttempt)); n != 10 || fx.findEvents(auth.LoginAttempt)[0].UserID != "" {
-		t.Errorf("%d events, the last %+v", n, fx.findEvents(auth.LoginAttempt)[0])
+	if n := len(fx.findEvents(audit.LoginAttempt)); n != 10 || fx.findEvents(audit.LoginAttempt)[0].Subject != "" {
+		t.Errorf("%d events, the last %+v", n, fx.findEvents(audit.LoginAttempt)[0])
 	}
 	_, err = fx.tryCode("66666666-7777-4888-8999-aaaaaaaaaaaa", fx.currentCode())
 	refused("nobody", err)
@@ -277,7 +279,7 @@ func TestPasswordAndMFACountTogether(t *testing.T) {
 	wantFault(t, "right code, locked", err, fault.Forbidden, auth.CodeAccountLocked)
 	_, err = fx.tryLogin(password)
 	wantFault(t, "right password, locked", err, fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
 	}
 	fx.clock.Advance(15 * time.Minute)

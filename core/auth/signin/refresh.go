@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -171,12 +170,7 @@ func (s *Service) endReplayedSessions(ctx context.Context, x *refreshExchange, s
 		return errRefreshToken() // a simultaneous replay has ended them already
 	}
 	x.replayed, x.ended, x.session = true, ended, *session
-	return s.ports.Trail.Record(ctx, audit.Entry{
-		Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
-			"reason": "refresh_token_replay", "sessionId": string(session.ID), "sessionsInvalidated": len(ended),
-			"deviceIdentity": string(session.DeviceIdentity), "ipAddress": formatAddress(x.from),
-		},
-	})
+	return s.ports.Trail.RecordChanges(ctx, newReplay(x.from, session, len(ended)))
 }
 
 // checkRefreshable returns an error if the session has ended or expired. It is called before a

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -80,7 +81,7 @@ func TestReplayEndsAllSessions(t *testing.T) {
 			if len(fx.cache.dropped) != 2 {
 				t.Errorf("%d sessions dropped from the cache, want both", len(fx.cache.dropped))
 			}
-			if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+			if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 				t.Errorf("%d suspicious activities, want one", n)
 			}
 		})
@@ -169,8 +170,8 @@ func TestSignOut(t *testing.T) {
 
 	wantFault(t, "another's session", fx.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden, auth.CodeAccessDenied)
 	wantFault(t, "no session", fx.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound, auth.CodeNotFound)
-	refused := fx.findEvents(auth.AccessRefused)
-	if len(refused) != 1 || refused[0].UserID != caller.UserID || refused[0].Details["targetSessionId"] != string(foreign.SessionID) {
+	refused := fx.findEvents(audit.AccessRefused)
+	if len(refused) != 1 || refused[0].Subject != audit.Subject(caller.UserID) || refused[0].Details.Text("targetSessionId") != string(foreign.SessionID) {
 		t.Errorf("events %+v, want one of the refusal", refused)
 	}
 	if err := fx.service.Terminate(ctx, caller, other.SessionID); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -46,7 +45,7 @@ func (s *Service) createSession(
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
 		return auth.Session{}, false, err
 	}
-	return session, made, s.ports.Trail.Record(ctx, sessionEntries(&session, &verdict, &device, made, attempt.factor)...)
+	return session, made, s.ports.Trail.RecordChanges(ctx, newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a
@@ -106,39 +105,4 @@ func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginA
 		}
 	}
 	return auth.Device{}, false, fault.New(fault.Unavailable, "the device is being revoked, try again").After(time.Second)
-}
-
-// sessionEntries returns the audit entries of a new session (contract A-47), in the order of the
-// events.
-func sessionEntries(
-	session *auth.Session, verdict *assessment.Verdict, device *auth.Device, made bool, factor auth.Factor,
-) []audit.Entry {
-	details := map[string]any{
-		"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
-		"trustLevel": session.TrustLevel.String(), "sessionId": string(session.ID),
-	}
-	if factor != "" {
-		details["step"], details["factor"] = stepMFA, string(factor)
-	}
-	entries := []audit.Entry{
-		{Type: auth.RiskEvaluation, UserID: session.UserID, Success: true, Details: riskDetails(session, verdict)},
-		{Type: auth.LoginAttempt, UserID: session.UserID, Success: true, Details: details},
-	}
-	if made {
-		entries = append(entries, audit.Entry{
-			Type: auth.DeviceChange, UserID: session.UserID, Success: true, Details: map[string]any{
-				"action": "new", "deviceId": string(device.ID), "deviceIdentity": string(device.Identity),
-				"trustStatus": string(device.TrustStatus),
-			},
-		})
-	}
-	if session.TrustLevel == auth.HighRisk {
-		entries = append(entries, audit.Entry{
-			Type: auth.SuspiciousActivity, UserID: session.UserID, Details: map[string]any{
-				"reason": "high_risk", audit.RiskScore: verdict.Score, "sessionId": string(session.ID),
-				"ipAddress": formatAddress(session.IPAddress), "deviceIdentity": string(session.DeviceIdentity),
-			},
-		})
-	}
-	return entries
 }

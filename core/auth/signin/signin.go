@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
@@ -101,8 +101,8 @@ type Ports struct {
 	Geography  signals.Geography
 	Reputation signals.Reputation
 	Cache      sessioncache.Cache
-	Trail      *audit.Trail
-	Refusals   *audit.Refusals // nil: sign-outs of other people's sessions are not recorded
+	Trail      *auditing.Trail
+	Refusals   *auditing.Refusals // nil: sign-outs of other people's sessions are not recorded
 	Notices    *notices.Notifier
 	Clock      clock.Clock
 	Entropy    secrets.Entropy
@@ -153,7 +153,7 @@ func New(c Config, p Ports) (*Service, error) {
 
 func newAssessor(c Config, p Ports) *assessment.Assessor {
 	return assessment.New(c.Assess(), assessment.Ports{
-		History:   assessment.RecordedHistory{Trail: p.Trail, Sessions: p.Sessions, History: p.History, Geography: p.Geography},
+		History:   recordedHistory{p.Trail, p.Sessions, p.History, p.Geography},
 		Geography: p.Geography, Reputation: p.Reputation, Counts: p.Counts,
 	})
 }

@@ -3,8 +3,9 @@ package signin
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -33,7 +34,7 @@ func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.S
 		return auth.NotFound("session")
 	}
 	if err != nil {
-		act := audit.Foreign{Action: string(reason), Session: id}
+		act := auditing.Foreign{Action: audit.Action(reason), Session: id}
 		return s.ports.Refusals.NotOwner(ctx, caller, act, err)
 	}
 	s.ports.Cache.Drop(ctx, id)

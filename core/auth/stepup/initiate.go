@@ -44,7 +44,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		if err := s.ports.Challenges.Create(ctx, c); err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, auditEntry(&session, c.ID, true, map[string]any{"action": ActionInitiate, "method": string(method)}))
+		return s.ports.Trail.RecordChanges(ctx, newStep(ActionInitiate, &session, &c))
 	})
 	if err != nil {
 		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
@@ -187,9 +187,7 @@ func (s *Service) deliverCode(
 		if err != nil {
 			return err
 		}
-		return s.ports.Trail.Record(ctx, auditEntry(session, c.ID, false, map[string]any{
-			"action": ActionDeliver, "method": string(c.Method), "reason": ReasonUndelivered,
-		}))
+		return s.ports.Trail.RecordChanges(ctx, newFailure(ActionDeliver, session, c, ReasonUndelivered))
 	})
 	return errors.Join(fault.Wrap(fault.Unavailable, "the code could not be delivered", cause), err)
 }

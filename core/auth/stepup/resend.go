@@ -109,8 +109,6 @@ func (s *Service) replaceCode(ctx context.Context, c *auth.Challenge, session *a
 		if err != nil {
 			return "", err
 		}
-		return code, s.ports.Trail.Record(ctx, auditEntry(session, c.ID, true, map[string]any{
-			"action": ActionResend, "method": string(c.Method),
-		}))
+		return code, s.ports.Trail.RecordChanges(ctx, newStep(ActionResend, session, c))
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -52,7 +52,7 @@ type Ports struct {
 	Couriers Couriers
 	Throttle throttle.Throttle
 	Cache    sessioncache.Cache
-	Trail    *audit.Trail
+	Trail    *auditing.Trail
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
 	Root     auth.RootSecret // the keys of this package are derived from it
@@ -103,31 +103,6 @@ func (s *Service) newPending(c *auth.Challenge) Pending {
 	return Pending{
 		ID: c.ID, Method: c.Method, ExpiresAt: c.ExpiresAt, AttemptsRemaining: max(s.config.Attempts-c.Attempts, 0),
 	}
-}
-
-// The values of the detail "action" of a STEP_UP_ATTEMPT event.
-const (
-	ActionInitiate = "initiate"
-	ActionResend   = "resend"
-	ActionVerify   = "verify"
-	ActionDeliver  = "deliver" // of a code that could not be delivered
-)
-
-// The values of its detail "reason", if it did not succeed.
-const (
-	ReasonWrongCode   = string(auth.CodeInvalidOTP)
-	ReasonUsedUp      = "step_up_attempts_exceeded" // the challenge has no attempt left
-	ReasonClosed      = "challenge_closed"          // the challenge was passed, void or expired
-	ReasonUndelivered = "delivery_failed"
-)
-
-// auditEntry returns a STEP_UP_ATTEMPT entry of the audit log.
-func auditEntry(session *auth.Session, challenge auth.ChallengeID, success bool, details map[string]any) audit.Entry {
-	details["sessionId"], details["deviceIdentity"] = string(session.ID), string(session.DeviceIdentity)
-	if challenge != "" {
-		details["challengeId"] = string(challenge)
-	}
-	return audit.Entry{Type: auth.StepUpAttempt, UserID: session.UserID, Success: success, Details: details}
 }
 
 // errLimitReached returns the error for a limit that is used up. The detail retryAfter has whole

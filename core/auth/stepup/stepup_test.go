@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -128,7 +129,7 @@ func newFixture(t *testing.T) *fixture {
 	entropy := &secretstest.Entropy{}
 	var err error
 	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
-	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = audit.New(fx.log, fx.clock, entropy), fx.clock, entropy
+	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = auditing.New(fx.log, fx.clock, entropy), fx.clock, entropy
 	fx.ports.Root, fx.ports.Tokens = auth.RootSecret(strings.Repeat("r", 32)), plainSigner{}
 	fx.service, err = stepup.New(authtest.StepUp(), fx.ports)
 	if err != nil {
@@ -174,9 +175,9 @@ func (fx *fixture) tryCode(p stepup.Pending, code auth.OTP) (stepup.Passed, erro
 	return fx.service.Verify(context.Background(), p.ID, code)
 }
 
-func (fx *fixture) findEvents(kind auth.EventType) []auth.Event {
+func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
 	fx.t.Helper()
-	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Type: kind, Limit: auth.MaxPage})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: kind, Limit: auth.MaxPage})
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -232,8 +233,8 @@ func TestRightCode(t *testing.T) {
 	fx.clock.Advance(time.Second)
 	_, err = fx.tryCode(p, fx.mail.lastCode())
 	wantFault(t, "a used challenge", err, fault.Invalid, auth.CodeInvalidInput)
-	tries := fx.findEvents(auth.StepUpAttempt) // one for each verify (contract A-47)
-	if len(tries) != 3 || tries[0].Success || tries[0].Details["reason"] != "challenge_closed" {
+	tries := fx.findEvents(audit.StepUpAttempt) // one for each verify (contract A-47)
+	if len(tries) != 3 || tries[0].Success || tries[0].Details.Text("reason") != "challenge_closed" {
 		t.Errorf("events %+v, want the refused verify last of three", tries)
 	}
 }
@@ -257,10 +258,10 @@ func TestWrongCodes(t *testing.T) {
 	if fx.getSession().TrustLevel != auth.Unverified {
 		t.Errorf("session at %s", fx.getSession().TrustLevel)
 	}
-	if n := len(fx.findEvents(auth.SuspiciousActivity)); n != 1 {
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want one", n)
 	}
-	if n := len(fx.findEvents(auth.StepUpAttempt)); n != 5 {
+	if n := len(fx.findEvents(audit.StepUpAttempt)); n != 5 {
 		t.Errorf("%d step-up attempts, want one to initiate and four to verify", n)
 	}
 }

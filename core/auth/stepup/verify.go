@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -162,9 +162,7 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	if t.passed.AccessToken, err = s.ports.Tokens.Sign(ctx, claims); err != nil {
 		return err
 	}
-	return s.ports.Trail.Record(ctx, auditEntry(&t.session, t.id, true, map[string]any{
-		"action": ActionVerify, "method": string(t.challenge.Method), "trustLevel": auth.FullTrust.String(),
-	}))
+	return s.ports.Trail.RecordChanges(ctx, newPass(&t.session, &t.challenge))
 }
 
 // recordFailure writes a failed attempt to the audit log: a wrong code, or any code if the
@@ -177,24 +175,19 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 	if !t.session.Active(t.now) {
 		return errChallenge()
 	}
-	newEntry := func(reason string) audit.Entry {
-		return auditEntry(&t.session, t.id, false, map[string]any{
-			"action": ActionVerify, "method": string(t.challenge.Method), "reason": reason,
-		})
-	}
 	if t.refusal != nil {
-		return s.ports.Trail.Record(ctx, newEntry(t.reason))
+		return s.ports.Trail.RecordChanges(ctx, newFailure(ActionVerify, &t.session, &t.challenge, t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, "the code is wrong").WithCode(auth.CodeInvalidOTP).
 		WithDetail("attemptsRemaining", remaining)
-	entries := []audit.Entry{newEntry(ReasonWrongCode)}
+	changes := []audit.Change{newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)}
 	if remaining <= 0 {
-		used := newEntry(ReasonUsedUp)
-		used.Type = auth.SuspiciousActivity
-		entries = append(entries, used)
+		used := newFailure(ActionVerify, &t.session, &t.challenge, ReasonUsedUp)
+		used.Category = audit.SuspiciousActivity
+		changes = append(changes, used)
 	}
-	return s.ports.Trail.Record(ctx, entries...)
+	return s.ports.Trail.RecordChanges(ctx, changes...)
 }
 
 func errChallenge() error {

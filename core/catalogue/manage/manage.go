@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
@@ -55,7 +56,7 @@ func (o *Operator) Import(ctx context.Context, methods []catalogue.Method, repla
 }
 
 // changeMethods calls do and records in the audit log what it changed, in one transaction.
-func (o *Operator) changeMethods(ctx context.Context, action string, do func(context.Context) error) error {
+func (o *Operator) changeMethods(ctx context.Context, action audit.Action, do func(context.Context) error) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		before, err := o.ports.Methods.List(ctx)
 		if err != nil {
@@ -77,9 +78,9 @@ func (o *Operator) changeMethods(ctx context.Context, action string, do func(con
 }
 
 // removedMethods returns a change for each method of before that is not in after.
-func removedMethods(action string, before, after []catalogue.Method) []authority.Change {
+func removedMethods(action audit.Action, before, after []catalogue.Method) []audit.Change {
 	now := indexByID(after)
-	var changes []authority.Change
+	var changes []audit.Change
 	for i := range before {
 		if _, there := now[before[i].ID]; !there {
 			changes = append(changes, newChange(action, &before[i]))
@@ -89,9 +90,9 @@ func removedMethods(action string, before, after []catalogue.Method) []authority
 }
 
 // changedMethods returns a change for each method of after that is new or different.
-func changedMethods(action string, before, after []catalogue.Method) []authority.Change {
+func changedMethods(action audit.Action, before, after []catalogue.Method) []audit.Change {
 	then := indexByID(before)
-	var changes []authority.Change
+	var changes []audit.Change
 	for i := range after {
 		if m, there := then[after[i].ID]; !there || !equalMethods(m, &after[i]) {
 			changes = append(changes, newChange(action, &after[i]))
@@ -112,6 +113,8 @@ func equalMethods(a, b *catalogue.Method) bool {
 	return a.Path == b.Path && a.ServiceID == b.ServiceID && a.ServiceName == b.ServiceName && slices.Equal(a.Parameters, b.Parameters)
 }
 
-func newChange(action string, m *catalogue.Method) authority.MethodChange {
-	return authority.MethodChange{Action: action, ID: int(m.ID), Path: m.Path, Service: m.ServiceName}
+func newChange(action audit.Action, m *catalogue.Method) audit.Change {
+	return audit.Change{Category: audit.MethodsChange, Action: action, ByOperator: true, Details: audit.Details{
+		"methodId": audit.Number(m.ID), "path": audit.Text(m.Path), "service": audit.Text(m.ServiceName),
+	}}
 }

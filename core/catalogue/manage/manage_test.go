@@ -2,32 +2,32 @@ package manage_test
 
 import (
 	"context"
-	"slices"
+	"reflect"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
 type fakeRecorder struct {
-	recorded []authority.Change
+	recorded []audit.Change
 	err      error
 }
 
-func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	if t.err == nil {
 		t.recorded = append(t.recorded, changes...)
 	}
 	return t.err
 }
 
-func (t *fakeRecorder) checkRecorded(test *testing.T, what string, want ...authority.Change) {
+func (t *fakeRecorder) checkRecorded(test *testing.T, what string, want ...audit.Change) {
 	test.Helper()
-	if !slices.Equal(t.recorded, want) {
+	if len(t.recorded) != len(want) || len(want) > 0 && !reflect.DeepEqual(t.recorded, want) {
 		test.Errorf("%s: recorded are %+v, want %+v", what, t.recorded, want)
 	}
 	t.recorded = nil
@@ -37,8 +37,10 @@ func method(id catalogue.MethodID, path string) catalogue.Method {
 	return catalogue.Method{ID: id, Path: path, ServiceID: 5, ServiceName: "parking", Parameters: []string{"format"}}
 }
 
-func newRecord(action string, m catalogue.Method) authority.MethodChange {
-	return authority.MethodChange{Action: action, ID: int(m.ID), Path: m.Path, Service: m.ServiceName}
+func newRecord(action audit.Action, m catalogue.Method) audit.Change {
+	return audit.Change{Category: audit.MethodsChange, Action: action, ByOperator: true, Details: audit.Details{
+		"methodId": audit.Number(m.ID), "path": audit.Text(m.Path), "service": audit.Text(m.ServiceName),
+	}}
 }
 
 // newOperator returns an operator of a listing with the given methods.

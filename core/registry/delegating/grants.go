@@ -3,6 +3,7 @@ package delegating
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -34,7 +35,7 @@ func (o *GrantOperator) Add(ctx context.Context, g registry.Grant) error {
 		if held = fault.Is(err, fault.Conflict); err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, newGrantChange(g, true))
+		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_add", g))
 	})
 	if held {
 		return nil
@@ -49,11 +50,13 @@ func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
 		if err := o.ports.Grants.Remove(ctx, g); err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, newGrantChange(g, false))
+		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g))
 	})
 }
 
-// newGrantChange returns the change of a grant for the audit log.
-func newGrantChange(g registry.Grant, given bool) authority.GrantChange {
-	return authority.GrantChange{Holder: string(g.Holder), Given: given, Action: string(g.Action), Resource: g.Pattern.String()}
+// newGrantChange returns the audit event of a grant.
+func newGrantChange(action audit.Action, g registry.Grant) audit.Change {
+	return audit.Change{Category: audit.AccountChange, Action: action, ByOperator: true, Details: audit.Details{
+		"userId": audit.Text(g.Holder), "grant": audit.Text(g.Action), "resource": audit.Text(g.Pattern.String()),
+	}}
 }

@@ -2,23 +2,24 @@ package delegating_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
 type fakeRecorder struct {
-	recorded []authority.Change
+	recorded []audit.Change
 	err      error
 }
 
-func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	if t.err == nil {
 		t.recorded = append(t.recorded, changes...)
 	}
@@ -54,10 +55,12 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("removed again: %v", err)
 	}
-	want := authority.GrantChange{Holder: string(ada), Given: true, Action: "edit", Resource: "com.example/*"}
+	want := audit.Change{Category: audit.AccountChange, Action: "grant_add", ByOperator: true, Details: audit.Details{
+		"userId": audit.Text(ada), "grant": audit.Text("edit"), "resource": audit.Text("com.example/*"),
+	}}
 	back := want
-	back.Given = false
-	if !slices.Equal(trail.recorded, []authority.Change{want, back}) {
+	back.Action = "grant_remove"
+	if !reflect.DeepEqual(trail.recorded, []audit.Change{want, back}) {
 		t.Errorf("recorded are %+v", trail.recorded)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
@@ -21,7 +22,7 @@ type Operators struct {
 func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return &Operators{g, a} }
 
 // actOperate is the action of a refusal in the audit log.
-const actOperate = "operate"
+const actOperate audit.Action = "operate"
 
 // Authorize returns a person who may operate: with the grant operate, at FULL_TRUST. It returns
 // fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST. Refusals

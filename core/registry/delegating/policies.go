@@ -3,6 +3,7 @@ package delegating
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -81,7 +82,7 @@ func (s *Policies) store(ctx context.Context, p publisher.Policy) error {
 		if err := s.ports.Policies.Add(ctx, p); err != nil {
 			return err
 		}
-		return s.ports.Recorder.RecordChanges(ctx, newChange(&p, p.CreatedBy, true))
+		return s.ports.Recorder.RecordChanges(ctx, newPolicyChange("publisher_add", &p, p.CreatedBy))
 	})
 }
 
@@ -134,7 +135,7 @@ func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publishe
 		if err := s.ports.Policies.Remove(ctx, id); err != nil {
 			return err
 		}
-		return s.ports.Recorder.RecordChanges(ctx, newChange(&found[0], actor, false))
+		return s.ports.Recorder.RecordChanges(ctx, newPolicyChange("publisher_remove", &found[0], actor))
 	})
 }
 
@@ -148,13 +149,18 @@ func (s *Policies) visible(ctx context.Context, who authority.Caller) (func(*pub
 	return func(p *publisher.Policy) bool { return covers(patterns, p.Pattern) }, err
 }
 
-// newChange returns the change of a policy for the audit log.
-func newChange(p *publisher.Policy, actor registry.Holder, given bool) authority.PolicyChange {
+// newPolicyChange returns the audit event of a policy. It is in the log of the person who made the change;
+// without one an operator made it.
+func newPolicyChange(action audit.Action, p *publisher.Policy, person registry.Holder) audit.Change {
 	subject := p.Domain.String()
 	if !p.Method.ByDomain() {
 		subject = p.Issuer + " " + p.Subject.String()
 	}
-	return authority.PolicyChange{
-		Actor: string(actor), Given: given, Policy: p.ID, Method: p.Method, Subject: subject, Pattern: p.Pattern.String(), Actions: p.Actions,
+	return audit.Change{
+		Category: audit.AccountChange, Action: action, Subject: audit.Subject(person), ByOperator: person == "",
+		Details: audit.Details{
+			"policy": audit.Text(p.ID), "method": audit.Text(p.Method), "publisher": audit.Text(subject),
+			"resource": audit.Text(p.Pattern.String()), "actions": audit.Texts(p.Actions),
+		},
 	}
 }

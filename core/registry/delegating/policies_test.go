@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -39,11 +40,11 @@ func (p fakePeople) IsActive(_ context.Context, userID string) (bool, error) {
 
 // policyRecorder keeps changes.
 type policyRecorder struct {
-	changes []authority.Change
+	changes []audit.Change
 	err     error
 }
 
-func (r *policyRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (r *policyRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	if r.err == nil {
 		r.changes = append(r.changes, changes...)
 	}
@@ -134,10 +135,11 @@ func TestPersonAddsAPolicy(t *testing.T) {
 	if err != nil || len(stored) != 1 || !reflect.DeepEqual(stored[0], p.Policy) {
 		t.Errorf("stored is %+v (%v), want %+v", stored, err, p.Policy)
 	}
-	want := authority.PolicyChange{
-		Actor: "ada", Given: true, Policy: p.ID, Method: publisher.DNS, Subject: "example.com", Pattern: "com.example/w*", Actions: []publisher.Action{publisher.Publish},
-	}
-	if !reflect.DeepEqual(fx.recorder.changes, []authority.Change{want}) {
+	want := audit.Change{Category: audit.AccountChange, Action: "publisher_add", Subject: "ada", Details: audit.Details{
+		"policy": audit.Text(p.ID), "method": audit.Text("dns"), "publisher": audit.Text("example.com"),
+		"resource": audit.Text("com.example/w*"), "actions": audit.List{audit.Text("publish")},
+	}}
+	if !reflect.DeepEqual(fx.recorder.changes, []audit.Change{want}) {
 		t.Errorf("the changes are %+v, want %+v", fx.recorder.changes, want)
 	}
 }
@@ -214,7 +216,7 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	if err := fx.service.Remove(t.Context(), bea, narrow); err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := fx.recorder.changes[0].(authority.PolicyChange); !ok || c.Actor != "bea" || c.Given || c.Policy != narrow {
+	if c := fx.recorder.changes[0]; c.Subject != "bea" || c.Action != "publisher_remove" || c.Details.Text("policy") != string(narrow) {
 		t.Errorf("the changes are %+v", fx.recorder.changes)
 	}
 	if err := fx.service.Remove(t.Context(), bea, narrow); !fault.Is(err, fault.NotFound) {
@@ -239,9 +241,9 @@ func TestOperator(t *testing.T) {
 	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the second removal: %v, want fault.NotFound", err)
 	}
-	for i, want := range []bool{true, true, false} {
-		c, _ := fx.recorder.changes[i].(authority.PolicyChange)
-		if c.Given != want || (c.Actor != "") != (i == 1) {
+	for i, want := range []audit.Action{"publisher_add", "publisher_add", "publisher_remove"} {
+		c := fx.recorder.changes[i]
+		if c.Action != want || (c.Subject != "") != (i == 1) || c.ByOperator == (i == 1) {
 			t.Errorf("change %d is %+v", i, c)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -172,7 +172,7 @@ type committer struct {
 
 	changes []registrystore.Change
 	put     []mirror.Tracked
-	audit   []authority.Change
+	audit   []audit.Change
 	events  map[event.Type][]registry.Record
 }
 
@@ -366,9 +366,7 @@ func statusOf(releases []registry.Release, v registry.Version) (s [2]string) {
 // release, for the outcomes and the audit log.
 func (c *committer) noteStatus(t *mirror.Tracked, reason string) {
 	c.outcomes = append(c.outcomes, Outcome{Verdict: Status, Name: t.Name.String(), Version: t.Version.String(), Reason: reason})
-	c.audit = append(c.audit, authority.MirroredVersion{
-		Mirror: c.mirror.Name, ServerName: t.Name.String(), Version: t.Version.String(), Change: string(Status),
-	})
+	c.audit = append(c.audit, mirror.NewVersionChange(string(Status), c.mirror.Name, t.Name, t.Version))
 }
 
 // note notes a change for the outcomes, the audit log and the webhooks. was is the status before.
@@ -391,9 +389,7 @@ func (c *committer) note(ctx context.Context, what registry.MirrorChange, r regi
 		verdict, kind, reason = Replaced, event.Replaced, ""
 	}
 	c.outcomes = append(c.outcomes, Outcome{Verdict: verdict, Name: r.Name.String(), Version: r.Version.String(), Reason: reason})
-	c.audit = append(c.audit, authority.MirroredVersion{
-		Mirror: c.mirror.Name, ServerName: r.Name.String(), Version: r.Version.String(), Change: string(verdict),
-	})
+	c.audit = append(c.audit, mirror.NewVersionChange(string(verdict), c.mirror.Name, r.Name, r.Version))
 	if c.events == nil {
 		c.events = map[event.Type][]registry.Record{}
 	}

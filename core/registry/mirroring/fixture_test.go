@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -17,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -120,9 +120,9 @@ type fixture struct {
 }
 
 // auditLog keeps what was recorded.
-type auditLog struct{ changes []authority.Change }
+type auditLog struct{ changes []audit.Change }
 
-func (a *auditLog) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (a *auditLog) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	a.changes = append(a.changes, changes...)
 	return nil
 }

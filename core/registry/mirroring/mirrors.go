@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -81,8 +82,13 @@ func (o *Operator) Add(ctx context.Context, d mirror.Draft) (mirror.Mirror, erro
 		case err != nil:
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, authority.MirrorChange{Given: true, Mirror: m.Name, URL: m.URL.Public()})
+		return o.ports.Recorder.RecordChanges(ctx, newMirrorChange("mirror_add", &m))
 	})
+}
+
+// newMirrorChange returns the audit event of a mirror, without the secrets of its URL.
+func newMirrorChange(action audit.Action, m *mirror.Mirror) audit.Change {
+	return registry.NewOperatorChange(action, audit.Details{"mirror": audit.Text(m.Name), "url": audit.Text(m.URL.Public())})
 }
 
 // List returns all mirrors, ordered by name.

@@ -3,11 +3,11 @@ package mirroring
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -49,7 +49,9 @@ func (o *Operator) Remove(ctx context.Context, name mirror.Name, purge bool) (in
 		if err := o.ports.Mirrors.Remove(ctx, name); err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, authority.MirrorChange{Mirror: name, URL: m.URL.Public(), Purged: purge})
+		change := newMirrorChange("mirror_remove", &m)
+		change.Details["purged"] = audit.Flag(purge)
+		return o.ports.Recorder.RecordChanges(ctx, change)
 	})
 }
 

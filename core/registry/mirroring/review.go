@@ -4,13 +4,13 @@ import (
 	"context"
 	"math"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -45,9 +45,9 @@ func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineag
 		return true, "", c.ports.Events.RecordReview(ctx, event.Approved, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Verdict: Submitted, Name: v.Name.String(), Version: v.Version.String()})
-	c.audit = append(c.audit, authority.MirroredVersion{
-		Mirror: c.mirror.Name, ServerName: v.Name.String(), Version: v.Version.String(), Change: string(Submitted), Review: r.ID,
-	})
+	change := mirror.NewVersionChange(string(Submitted), c.mirror.Name, v.Name, v.Version)
+	change.Details["review"] = audit.Text(r.ID)
+	c.audit = append(c.audit, change)
 	return false, r.ID, nil
 }
 

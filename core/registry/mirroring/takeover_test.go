@@ -68,7 +68,7 @@ func TestLocalPublicationWins(t *testing.T) {
 		fx.wantListed(want...)
 		fx.wantEvents("status com.corp/x@", "published com.corp/x@"+version)
 		for _, c := range fx.audit.changes {
-			if v, ok := c.(authority.MirroredVersion); !ok || v.Mirror != "corp" || v.ServerName != "com.corp/x" || v.Change != "status" {
+			if c.Action != "mirror_status" || c.Details.Text("mirror") != "corp" || c.Details.Text("serverName") != "com.corp/x" {
 				t.Errorf("the audit log has %+v", c)
 			}
 		}

@@ -3,16 +3,16 @@ package notifying_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
@@ -81,11 +81,11 @@ func (s *sender) Send(_ context.Context, r eventsender.Request) (int, error) {
 
 // auditLog keeps what was recorded, and fails.
 type auditLog struct {
-	changes []authority.Change
+	changes []audit.Change
 	fails   error
 }
 
-func (a *auditLog) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (a *auditLog) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	a.changes = append(a.changes, changes...)
 	return a.fails
 }
@@ -162,9 +162,9 @@ func (fx *fixture) due(id event.WebhookID) []event.Delivery {
 }
 
 // wantAudit checks what is in the audit log.
-func (fx *fixture) wantAudit(want ...authority.Change) {
+func (fx *fixture) wantAudit(want ...audit.Change) {
 	fx.t.Helper()
-	if !slices.Equal(fx.audit.changes, want) {
+	if !reflect.DeepEqual(fx.audit.changes, want) {
 		fx.t.Errorf("the audit log has %+v, want %+v", fx.audit.changes, want)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -170,8 +172,10 @@ func (o *Operator) find(ctx context.Context, id event.WebhookID) (event.Webhook,
 
 // record records a change of a webhook in the audit log, without its secret. of is the event that is
 // delivered again; empty for none or all.
-func (o *Operator) record(ctx context.Context, action string, w event.Webhook, of event.ID) error {
-	return o.ports.Recorder.RecordChanges(ctx, authority.WebhookChange{Action: action, Webhook: w.ID, Host: w.URL.Host(), Event: of})
+func (o *Operator) record(ctx context.Context, action audit.Action, w event.Webhook, of event.ID) error {
+	details := audit.Details{"webhook": audit.Text(w.ID), "host": audit.Text(w.URL.Host())}
+	details.Set("event", string(of))
+	return o.ports.Recorder.RecordChanges(ctx, registry.NewOperatorChange(action, details))
 }
 
 func (o *Operator) now() time.Time { return o.ports.Clock.Now().UTC().Truncate(time.Microsecond) }

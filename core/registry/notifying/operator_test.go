@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // TestAdd checks that a webhook is stored with its secret sealed for it alone, and that the audit log
@@ -43,8 +43,8 @@ func TestAdd(t *testing.T) {
 		}
 	}
 	fx.wantAudit(
-		authority.WebhookChange{Action: "webhook_add", Webhook: w.ID, Host: "example.com"},
-		authority.WebhookChange{Action: "webhook_add", Webhook: other.ID, Host: "example.com"},
+		newWebhookChange("webhook_add", w.ID, ""),
+		newWebhookChange("webhook_add", other.ID, ""),
 	)
 }
 
@@ -224,7 +224,7 @@ func TestRemove(t *testing.T) {
 	if removed, kept := fx.due(w.ID), fx.due(other.ID); len(removed) != 0 || len(kept) != 1 {
 		t.Errorf("deliveries to the removed webhook: %+v, to the other one: %+v", removed, kept)
 	}
-	fx.wantAudit(authority.WebhookChange{Action: "webhook_remove", Webhook: w.ID, Host: "example.com"})
+	fx.wantAudit(newWebhookChange("webhook_remove", w.ID, ""))
 }
 
 // TestRedeliver checks that all dead deliveries of a webhook, or any one, are sent again, from now on,
@@ -261,8 +261,15 @@ func TestRedeliver(t *testing.T) {
 	if got := fx.due(other.ID); len(got) != 0 {
 		t.Errorf("another webhook gets %+v again", got)
 	}
-	redelivered := authority.WebhookChange{Action: "webhook_redeliver", Webhook: w.ID, Host: "example.com"}
-	one := redelivered
-	one.Event = dead[0].Event
-	fx.wantAudit(one, redelivered, redelivered)
+	redelivered := newWebhookChange("webhook_redeliver", w.ID, "")
+	fx.wantAudit(newWebhookChange("webhook_redeliver", w.ID, dead[0].Event), redelivered, redelivered)
+}
+
+// newWebhookChange returns the audit event of a webhook at example.com; of is the event that is delivered again.
+func newWebhookChange(action audit.Action, id event.WebhookID, of event.ID) audit.Change {
+	c := audit.Change{Category: audit.RegistryChange, Action: action, ByOperator: true, Details: audit.Details{
+		"webhook": audit.Text(id), "host": audit.Text("example.com"),
+	}}
+	c.Details.Set("event", string(of))
+	return c
 }

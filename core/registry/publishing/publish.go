@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -117,10 +118,10 @@ type Target struct {
 
 // The names of actions in the audit log (contract R-38).
 const (
-	actPublish = "publish"
-	actEdit    = "edit"
-	actDelete  = "delete"
-	actStatus  = "status"
+	actPublish audit.Action = "publish"
+	actEdit    audit.Action = "edit"
+	actDelete  audit.Action = "delete"
+	actStatus  audit.Action = "status"
 )
 
 // Publish adds the version of a server that the body describes, or submits it for review.
@@ -326,7 +327,7 @@ func (p *Publisher) checkConditionForAll(ctx context.Context, c Condition, name 
 }
 
 // newAct returns an audit act for a change of the target. Its caller is not set.
-func (t Target) newAct(action string) authority.Act {
+func (t Target) newAct(action audit.Action) authority.Act {
 	return authority.Act{Action: action, ServerName: registry.Clip(t.Name), Version: registry.Clip(t.Version)}
 }
 

@@ -203,7 +203,7 @@ func TestAddAndRelease(t *testing.T) {
 		if a.Caller != as("ada") {
 			t.Errorf("the act has the caller %+v", a.Caller)
 		}
-		acts = append(acts, strings.Join([]string{a.Action, a.ServerName, a.Version, a.Note, a.Reason}, "|"))
+		acts = append(acts, strings.Join([]string{string(a.Action), a.ServerName, a.Version, a.Note, a.Reason}, "|"))
 	}
 	want := []string{
 		"quarantine|com.example/a|2.0.0|it sends mail|", "quarantine|com.example/a||all of it|", "release|com.example/a|2.0.0||", "release|com.example/a|||",

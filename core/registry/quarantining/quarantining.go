@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -23,8 +24,8 @@ import (
 
 // The names of actions in the audit log (contract C-23).
 const (
-	actAdd     = "quarantine"
-	actRelease = "release"
+	actAdd     audit.Action = "quarantine"
+	actRelease audit.Action = "release"
 )
 
 // Ports are the dependencies of a Service. All fields are required.
@@ -172,7 +173,7 @@ func (s *Service) checkNotOwn(ctx context.Context, c authority.Caller, name regi
 }
 
 // begin returns the act of a caller with its target, and the error if the caller may not act on it.
-func (s *Service) begin(ctx context.Context, who authority.Caller, action string, t Target) (authority.Act, error) {
+func (s *Service) begin(ctx context.Context, who authority.Caller, action audit.Action, t Target) (authority.Act, error) {
 	act := authority.Act{Caller: who, Action: action}
 	if _, err := who.Person(); fault.Is(err, fault.Unauthenticated) {
 		return act, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -153,7 +154,7 @@ func (fx *fixture) served(t testing.TB, name, version string) (string, bool) {
 type people struct {
 	mu        sync.Mutex
 	acts      []authority.Act
-	changes   []authority.Change
+	changes   []audit.Change
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
 }
@@ -165,7 +166,7 @@ func (p *people) Record(_ context.Context, a authority.Act) error {
 	return nil
 }
 
-func (p *people) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (p *people) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	p.changes = append(p.changes, changes...)
 	return nil
 }

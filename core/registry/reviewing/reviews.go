@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -23,8 +24,8 @@ import (
 
 // The names of actions in the audit log (contract R-38).
 const (
-	actApprove = "approve"
-	actReject  = "reject"
+	actApprove audit.Action = "approve"
+	actReject  audit.Action = "reject"
 )
 
 // Ports are the dependencies of a Service. All fields are required.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -53,7 +54,7 @@ func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error)
 		if err := s.ports.Rules.Add(ctx, rule); err != nil {
 			return err
 		}
-		return s.ports.Recorder.RecordChanges(ctx, newRuleChange(rule, true))
+		return s.ports.Recorder.RecordChanges(ctx, newRuleChange("review_rule_add", rule))
 	})
 	return rule, err
 }
@@ -76,16 +77,18 @@ func (s *Service) RemoveRule(ctx context.Context, id review.RuleID) error {
 		}
 		for _, r := range existing {
 			if r.ID == id {
-				return s.ports.Recorder.RecordChanges(ctx, newRuleChange(r, false))
+				return s.ports.Recorder.RecordChanges(ctx, newRuleChange("review_rule_remove", r))
 			}
 		}
 		return nil
 	})
 }
 
-// newRuleChange returns the change of a rule for the audit log.
-func newRuleChange(r review.Rule, given bool) authority.ReviewRuleChange {
-	return authority.ReviewRuleChange{Given: given, Rule: r.ID, Pattern: r.Pattern.String(), Publisher: r.Publisher, When: r.When}
+// newRuleChange returns the audit event of a rule.
+func newRuleChange(action audit.Action, r review.Rule) audit.Change {
+	return registry.NewOperatorChange(action, audit.Details{
+		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher), "when": audit.Text(r.When),
+	})
 }
 
 // ApproveAll approves, for an operator, everything that is pending when it is called, oldest first, and calls observe

@@ -3,6 +3,7 @@ package reviewing
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -80,11 +81,9 @@ func (e MirrorEnder) record(ctx context.Context, name registry.Name, t *registry
 	if err := e.Events.RecordServer(ctx, name, ended.Records, len(t.Ended)); err != nil {
 		return err
 	}
-	changes := make([]authority.Change, len(t.Ended))
+	changes := make([]audit.Change, len(t.Ended))
 	for i, r := range t.Ended {
-		changes[i] = authority.MirroredVersion{
-			Mirror: mirror.Name(t.Mirror), ServerName: name.String(), Version: r.Version.String(), Change: "status",
-		}
+		changes[i] = mirror.NewVersionChange("status", mirror.Name(t.Mirror), name, r.Version)
 	}
 	return e.Recorder.RecordChanges(ctx, changes...)
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -167,7 +167,7 @@ type storing struct {
 	lineages  []*registry.Lineage // those that change
 	changes   []registrystore.Change
 	published []registry.Record
-	audit     []authority.Change
+	audit     []audit.Change
 }
 
 // addServer locks the server of records and adds the new ones.
@@ -221,7 +221,7 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
-		s.audit = append(s.audit, authority.ImportedVersion{ServerName: c.release.Name.String(), Version: c.release.Version.String()})
+		s.audit = append(s.audit, registry.NewOperatorChange("import", registry.VersionDetails(c.release.Name.String(), c.release.Version.String())))
 	}
 	changes := l.Changes()
 	if len(changes) == 0 {
@@ -261,7 +261,7 @@ func (s *storing) save(ctx context.Context) error {
 
 // saveQuarantine stores the entries that an import has added, with their events, and returns them for
 // the audit log.
-func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added []authority.Change, err error) {
+func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added []audit.Change, err error) {
 	entries, prior := l.CarriedQuarantine()
 	for _, q := range entries {
 		if err := m.ports.Quarantine.Add(ctx, q, nil); err != nil {
@@ -270,9 +270,7 @@ func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added 
 		if err := m.ports.Events.RecordQuarantined(ctx, q); err != nil {
 			return nil, err
 		}
-		added = append(added, authority.QuarantineChange{
-			ServerName: q.Name.String(), Version: q.Version.String(), Added: true, Reason: string(q.Reason),
-		})
+		added = append(added, registry.NewQuarantineChange(q))
 	}
 	if len(prior) == 0 {
 		return added, nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -43,10 +44,13 @@ type fakeRecorder struct {
 	away     error
 }
 
-func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	for _, c := range changes {
-		v, _ := c.(authority.ImportedVersion) // the zero value fails the comparison
-		t.recorded = append(t.recorded, v.ServerName+"@"+v.Version)
+		if c.Action == "import" && c.ByOperator {
+			t.recorded = append(t.recorded, c.Details.Text("serverName")+"@"+c.Details.Text("version"))
+		} else {
+			t.recorded = append(t.recorded, string(c.Action)) // fails the comparison
+		}
 	}
 	return t.away
 }

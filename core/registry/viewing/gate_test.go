@@ -3,14 +3,15 @@ package viewing_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
@@ -34,11 +35,11 @@ func (c *fakeChanges) Hint() uint64          { return c.hint.Load() }
 
 // fakeRecorder keeps changes.
 type fakeRecorder struct {
-	changes []authority.Change
+	changes []audit.Change
 	err     error
 }
 
-func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...authority.Change) error {
+func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	if r.err == nil {
 		r.changes = append(r.changes, changes...)
 	}
@@ -185,15 +186,15 @@ func TestOperator(t *testing.T) {
 	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"), fx.operator.Remove(t.Context(), "team")); err != nil {
 		t.Fatal(err)
 	}
-	want := []authority.Change{
-		authority.ViewChange{Action: "view_add", View: "team"}, authority.ViewChange{Action: "view_token_add", View: "team", Token: "a"},
-		authority.ViewChange{Action: "view_token_remove", View: "team", Token: "a"}, authority.ViewChange{Action: "view_remove", View: "team"},
+	want := []audit.Change{
+		newViewChange("view_add", ""), newViewChange("view_token_add", "a"),
+		newViewChange("view_token_remove", "a"), newViewChange("view_remove", ""),
 	}
 	if len(fx.recorder.changes) != len(want) {
 		t.Fatalf("recorded %v", fx.recorder.changes)
 	}
 	for i, c := range fx.recorder.changes {
-		if c != want[i] {
+		if !reflect.DeepEqual(c, want[i]) {
 			t.Errorf("change %d is %+v, want %+v", i, c, want[i])
 		}
 	}
@@ -204,6 +205,13 @@ func TestOperator(t *testing.T) {
 	if list, err := fx.operator.List(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("it was added: %v, %v", list, err)
 	}
+}
+
+// newViewChange returns the audit event of the view team, or of a token of it.
+func newViewChange(action audit.Action, token string) audit.Change {
+	details := audit.Details{"view": audit.Text("team")}
+	details.Set("token", token)
+	return audit.Change{Category: audit.RegistryChange, Action: action, ByOperator: true, Details: details}
 }
 
 // TestBounds: there are at most 100 views, and 100 tokens of a view.

@@ -3,7 +3,9 @@ package viewing
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -151,8 +153,11 @@ func (o *Operator) RemoveToken(ctx context.Context, v view.Name, name view.Token
 	})
 }
 
-func (o *Operator) record(ctx context.Context, action string, v view.Name, token view.TokenName) error {
-	return o.ports.Recorder.RecordChanges(ctx, authority.ViewChange{Action: action, View: v, Token: token})
+// record records a change of a view, or of a token of it.
+func (o *Operator) record(ctx context.Context, action audit.Action, v view.Name, token view.TokenName) error {
+	details := audit.Details{"view": audit.Text(v)}
+	details.Set("token", string(token))
+	return o.ports.Recorder.RecordChanges(ctx, registry.NewOperatorChange(action, details))
 }
 
 func errMissing(name view.Name) error {

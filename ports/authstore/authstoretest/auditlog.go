@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -42,22 +44,25 @@ func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 var all = authstore.AuditQuery{Limit: auth.MaxPage}
 
 // event returns a sample with every field set. Greater numbers are newer.
-func event(n int) auth.Event {
-	return auth.Event{
-		ID: recordtest.UUID[auth.EventID](n), Time: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
-		Type: auth.LoginAttempt, UserID: recordtest.UUID[auth.UserID](7), Success: true,
-		Details: map[string]any{"ipAddress": "192.0.2.7", "riskScore": 12.5, "mfaRequired": true, "factors": map[string]any{"x": 1.0}},
+func event(n int) audit.Event {
+	return audit.Event{
+		ID: recordtest.UUID[audit.EventID](n), Time: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
+		Category: audit.LoginAttempt, Subject: recordtest.UUID[audit.Subject](7), Success: true,
+		Details: audit.Details{
+			"ipAddress": audit.Text("192.0.2.7"), "riskScore": audit.Number(12.5), "mfaRequired": audit.Flag(true),
+			"factors": audit.Details{"x": audit.Number(1)},
+		},
 	}
 }
 
-func events(numbers ...int) (list []auth.Event) {
+func events(numbers ...int) (list []audit.Event) {
 	for _, n := range numbers {
 		list = append(list, event(n))
 	}
 	return list
 }
 
-func wantFound(t *testing.T, s Stores, q authstore.AuditQuery, want []auth.Event, wantTotal int) {
+func wantFound(t *testing.T, s Stores, q authstore.AuditQuery, want []audit.Event, wantTotal int) {
 	t.Helper()
 	got, total, err := s.AuditLog.Search(t.Context(), q)
 	recordtest.OK(t, err)
@@ -74,7 +79,7 @@ func auditKeepsEveryField(t *testing.T, s Stores) {
 	e := event(1)
 	recordtest.Whole(t, e)
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), e))
-	wantFound(t, s, all, []auth.Event{e}, 1)
+	wantFound(t, s, all, []audit.Event{e}, 1)
 }
 
 func auditRoundTrips(t *testing.T, s Stores) {
@@ -83,8 +88,8 @@ func auditRoundTrips(t *testing.T, s Stores) {
 		n++
 		e := event(n)
 		e.Time = recordtest.Instant().Draw(r, "time")
-		e.Type = rapid.SampledFrom([]auth.EventType{auth.RiskEvaluation, auth.RegistryChange}).Draw(r, "type")
-		e.UserID = rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](7)}).Draw(r, "user")
+		e.Category = rapid.SampledFrom([]audit.Category{audit.RiskEvaluation, audit.RegistryChange}).Draw(r, "type")
+		e.Subject = rapid.SampledFrom([]audit.Subject{"", recordtest.UUID[audit.Subject](7)}).Draw(r, "user")
 		e.Success = rapid.Bool().Draw(r, "success")
 		e.Details = details(2).Draw(r, "details")
 		recordtest.OK(r, s.AuditLog.Append(t.Context(), e))
@@ -92,7 +97,7 @@ func auditRoundTrips(t *testing.T, s Stores) {
 			After: e.Time.Add(-time.Microsecond), Before: e.Time.Add(time.Microsecond), Limit: auth.MaxPage,
 		})
 		recordtest.OK(r, err)
-		i := slices.IndexFunc(found, func(f auth.Event) bool { return f.ID == e.ID })
+		i := slices.IndexFunc(found, func(f audit.Event) bool { return f.ID == e.ID })
 		if i < 0 {
 			r.Fatal("the event was not found")
 		}
@@ -100,17 +105,20 @@ func auditRoundTrips(t *testing.T, s Stores) {
 	})
 }
 
-// details generates JSON objects as they come back: numbers are float64, and
-// nothing at all is an empty object.
-func details(depth int) *rapid.Generator[map[string]any] {
+// details generates details as they come back: nothing at all is an empty object.
+func details(depth int) *rapid.Generator[audit.Details] {
 	text := rapid.StringOf(rapid.Rune().Filter(func(c rune) bool { return c != 0xfffd }))
-	values := []*rapid.Generator[any]{
-		rapid.Just[any](nil), text.AsAny(), rapid.Bool().AsAny(), rapid.Float64Range(-1e12, 1e12).AsAny(),
+	values := []*rapid.Generator[audit.Value]{
+		rapid.Just[audit.Value](nil),
+		rapid.Map(text, func(s string) audit.Value { return audit.Text(s) }),
+		rapid.Map(rapid.Bool(), func(b bool) audit.Value { return audit.Flag(b) }),
+		rapid.Map(rapid.Float64Range(-1e12, 1e12), func(n float64) audit.Value { return audit.Number(n) }),
 	}
 	if depth > 0 {
-		values = append(values, details(depth-1).AsAny())
+		inner := rapid.Map(details(depth-1), func(d audit.Details) audit.Value { return d })
+		values = append(values, inner, rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []audit.Value) audit.Value { return audit.List(l) }))
 	}
-	return rapid.MapOfN(text, rapid.OneOf(values...), 0, 5)
+	return rapid.Map(rapid.MapOfN(text, rapid.OneOf(values...), 0, 5), func(m map[string]audit.Value) audit.Details { return m })
 }
 
 func findsNothing(t *testing.T, s Stores) {
@@ -119,30 +127,30 @@ func findsNothing(t *testing.T, s Stores) {
 	bare := event(1)
 	bare.Details = nil
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), bare))
-	bare.Details = map[string]any{}
-	wantFound(t, s, all, []auth.Event{bare}, 1)
-	wantFound(t, s, authstore.AuditQuery{UserID: recordtest.UUID[auth.UserID](8), Limit: 10}, nil, 0)
-	wantFound(t, s, authstore.AuditQuery{Type: auth.DeviceChange, Limit: 10}, nil, 0)
+	bare.Details = audit.Details{}
+	wantFound(t, s, all, []audit.Event{bare}, 1)
+	wantFound(t, s, authstore.AuditQuery{Subject: recordtest.UUID[audit.Subject](8), Limit: 10}, nil, 0)
+	wantFound(t, s, authstore.AuditQuery{Category: audit.DeviceChange, Limit: 10}, nil, 0)
 	wantFound(t, s, authstore.AuditQuery{Limit: 10, Offset: 1}, nil, 1)
 }
 
 func findsWhatMatches(t *testing.T, s Stores) {
-	var stored []auth.Event
+	var stored []audit.Event
 	for n := range 60 {
 		e := event(n)
 		e.Time = recordtest.Epoch().Add(time.Duration(n/4) * time.Hour) // ties
-		e.UserID = []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}[n%3]
-		e.Type = []auth.EventType{auth.LoginAttempt, auth.DeviceChange}[n/3%2]
+		e.Subject = []audit.Subject{"", recordtest.UUID[audit.Subject](1), recordtest.UUID[audit.Subject](2)}[n%3]
+		e.Category = []audit.Category{audit.LoginAttempt, audit.DeviceChange}[n/3%2]
 		stored = append(stored, e)
 	}
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), stored...))
-	slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(stored, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
 	rapid.Check(t, func(r *rapid.T) {
 		hour := rapid.Map(rapid.IntRange(-1, 16), func(h int) time.Time { return recordtest.Epoch().Add(time.Duration(h) * time.Hour) })
 		q := authstore.AuditQuery{
-			UserID: rapid.SampledFrom([]auth.UserID{"", recordtest.UUID[auth.UserID](1)}).Draw(r, "user"),
-			Type:   rapid.SampledFrom([]auth.EventType{"", auth.LoginAttempt}).Draw(r, "type"),
-			After:  recordtest.Optional(hour).Draw(r, "after"), Before: recordtest.Optional(hour).Draw(r, "before"),
+			Subject:  rapid.SampledFrom([]audit.Subject{"", recordtest.UUID[audit.Subject](1)}).Draw(r, "user"),
+			Category: rapid.SampledFrom([]audit.Category{"", audit.LoginAttempt}).Draw(r, "type"),
+			After:    recordtest.Optional(hour).Draw(r, "after"), Before: recordtest.Optional(hour).Draw(r, "before"),
 			Limit: rapid.IntRange(1, 70).Draw(r, "limit"), Offset: rapid.IntRange(0, 70).Draw(r, "offset"),
 		}
 		wantPage(t, r, s, stored, q)
@@ -154,7 +162,7 @@ func excludesBounds(t *testing.T, s Stores) {
 	second := event(2).Time
 	for _, c := range []struct {
 		after, before time.Time
-		want          []auth.Event
+		want          []audit.Event
 	}{
 		{second, time.Time{}, events(3)},
 		{time.Time{}, second, events(1)},
@@ -168,7 +176,7 @@ func excludesBounds(t *testing.T, s Stores) {
 
 func pagesToTheEnd(t *testing.T, s Stores) {
 	const stored, limit = 23, 5
-	var want []auth.Event
+	var want []audit.Event
 	for n := range stored {
 		recordtest.OK(t, s.AuditLog.Append(t.Context(), event(n)))
 		want = append(want, event(stored-1-n))
@@ -186,9 +194,9 @@ func pagesToTheEnd(t *testing.T, s Stores) {
 // keepsTotalsWhileCounting compares searches with a list, while hours are counted, events are added and old ones
 // are removed in any order.
 func keepsTotalsWhileCounting(t *testing.T, s Stores) {
-	people := []auth.UserID{"", recordtest.UUID[auth.UserID](1), recordtest.UUID[auth.UserID](2)}
-	types := []auth.EventType{auth.LoginAttempt, auth.DeviceChange}
-	n, stored := 0, []auth.Event(nil)
+	people := []audit.Subject{"", recordtest.UUID[audit.Subject](1), recordtest.UUID[audit.Subject](2)}
+	types := []audit.Category{audit.LoginAttempt, audit.DeviceChange}
+	n, stored := 0, []audit.Event(nil)
 	counted := recordtest.Epoch().Add(-time.Hour)
 	rapid.Check(t, func(r *rapid.T) {
 		span := rapid.Map(rapid.IntRange(0, 6*24*60), func(m int) time.Time { return recordtest.Epoch().Add(time.Duration(m) * time.Minute) })
@@ -199,7 +207,7 @@ func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 			if e.Time.Before(counted) {
 				e.Time = counted.Add(time.Duration(rapid.IntRange(0, 60).Draw(r, "later")) * time.Minute)
 			}
-			e.UserID, e.Type = rapid.SampledFrom(people).Draw(r, "user"), rapid.SampledFrom(types).Draw(r, "type")
+			e.Subject, e.Category = rapid.SampledFrom(people).Draw(r, "user"), rapid.SampledFrom(types).Draw(r, "type")
 			stored = append(stored, e)
 			recordtest.OK(r, s.AuditLog.Append(t.Context(), e))
 		}
@@ -211,12 +219,12 @@ func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 		}
 		if before := span.Draw(r, "before"); rapid.IntRange(0, 9).Draw(r, "remove") == 0 {
 			_ = recordtest.Must(s.AuditLog.DeleteBefore(t.Context(), before, len(stored)))(t)
-			stored = slices.DeleteFunc(stored, func(e auth.Event) bool { return e.Time.Before(before) })
+			stored = slices.DeleteFunc(stored, func(e audit.Event) bool { return e.Time.Before(before) })
 		}
-		slices.SortFunc(stored, func(a, b auth.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		slices.SortFunc(stored, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
 		for range 10 {
 			wantPage(t, r, s, stored, authstore.AuditQuery{
-				UserID: rapid.SampledFrom(people).Draw(r, "of"), Type: rapid.SampledFrom([]auth.EventType{"", types[0]}).Draw(r, "only"),
+				Subject: rapid.SampledFrom(people).Draw(r, "of"), Category: rapid.SampledFrom([]audit.Category{"", types[0]}).Draw(r, "only"),
 				After: recordtest.Optional(span).Draw(r, "after"), Before: recordtest.Optional(span).Draw(r, "before"),
 				Limit: rapid.IntRange(1, 40).Draw(r, "limit"), Offset: rapid.IntRange(0, len(stored)+1).Draw(r, "offset"),
 			})
@@ -225,7 +233,7 @@ func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 }
 
 func countsEachHourOnce(t *testing.T, s Stores) {
-	user := recordtest.UUID[auth.UserID](7)
+	user := recordtest.UUID[audit.Subject](7)
 	for hour := range 30 {
 		e := event(hour)
 		e.Time = recordtest.Epoch().Add(time.Duration(hour) * time.Hour)
@@ -239,7 +247,7 @@ func countsEachHourOnce(t *testing.T, s Stores) {
 			}
 		}
 	})...))
-	_, total, err := s.AuditLog.Search(t.Context(), authstore.AuditQuery{UserID: user, Limit: 1})
+	_, total, err := s.AuditLog.Search(t.Context(), authstore.AuditQuery{Subject: user, Limit: 1})
 	recordtest.OK(t, err)
 	if total != 30 {
 		t.Errorf("total = %d, want 30", total)
@@ -248,11 +256,11 @@ func countsEachHourOnce(t *testing.T, s Stores) {
 
 // wantPage fails unless a search returns what the query selects from the stored events, which are
 // sorted newest first.
-func wantPage(t *testing.T, r *rapid.T, s Stores, stored []auth.Event, q authstore.AuditQuery) {
+func wantPage(t *testing.T, r *rapid.T, s Stores, stored []audit.Event, q authstore.AuditQuery) {
 	t.Helper()
-	var want []auth.Event
+	var want []audit.Event
 	for _, e := range stored {
-		if (q.UserID == "" || e.UserID == q.UserID) && (q.Type == "" || e.Type == q.Type) &&
+		if (q.Subject == "" || e.Subject == q.Subject) && (q.Category == "" || e.Category == q.Category) &&
 			(q.After.IsZero() || e.Time.After(q.After)) && (q.Before.IsZero() || e.Time.Before(q.Before)) {
 			want = append(want, e)
 		}
@@ -295,7 +303,7 @@ func allOrNothing(t *testing.T, s Stores) {
 		t.Errorf("Append of a taken id returned %v", err)
 	}
 	broken := event(3)
-	broken.Details = map[string]any{"channel": make(chan int)}
+	broken.Details = audit.Details{"number": audit.Number(math.NaN())}
 	if err := s.AuditLog.Append(t.Context(), event(2), broken); err == nil {
 		t.Error("Append of what JSON cannot write returned no error")
 	}
@@ -306,7 +314,7 @@ func deletesOldest(t *testing.T, s Stores) {
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), events(3, 1, 5, 2, 4)...))
 	for _, c := range []struct {
 		before, limit, want int
-		left                []auth.Event
+		left                []audit.Event
 	}{
 		{4, 0, 0, events(5, 4, 3, 2, 1)},
 		{1, 10, 0, events(5, 4, 3, 2, 1)},

@@ -10,8 +10,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -48,7 +50,7 @@ type Ports struct {
 	SignIn      *signin.Service
 	Devices     *devices.Service
 	Credentials *credentials.Service
-	Trail       *audit.Trail
+	Trail       *auditing.Trail
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -78,7 +80,7 @@ func (p *Pages) Mount(r fiber.Router) {
 
 // showLog shows the person's own audit log.
 func (p *Pages) showLog(v *site.Visit) error {
-	search := func(ctx context.Context, q audit.Query) (audit.Page, error) {
+	search := func(ctx context.Context, q auditing.Query) (auditing.Page, error) {
 		return p.ports.Trail.SearchOwn(ctx, v.Session, q)
 	}
 	return auditlog.Show(v, auditlog.Log{Search: search, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
@@ -234,30 +236,29 @@ func nameField(id auth.DeviceID) string { return "name-" + string(id) }
 const evaluations = 200
 
 // evaluations returns the last evaluations of the person's sign-ins, by their sessions.
-func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]signin.Evaluation, error) {
-	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
+func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]assessment.Evaluation, error) {
+	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{Category: audit.RiskEvaluation, Limit: evaluations})
 	if err != nil {
 		return nil, err
 	}
-	all := map[auth.SessionID]signin.Evaluation{}
+	all := map[auth.SessionID]assessment.Evaluation{}
 	for _, e := range found.Events {
-		if id, _ := e.Details["sessionId"].(string); id != "" {
-			all[auth.SessionID(id)] = signin.EvaluationOf(e)
-		}
+		evaluation := assessment.ReadEvaluation(&e)
+		all[evaluation.Session] = evaluation
 	}
 	return all, nil
 }
 
 // explainLevel returns why a session has its trust level, as far as that is known, in words for a
 // reader with a session of a level.
-func explainLevel(s auth.Session, all map[auth.SessionID]signin.Evaluation, reader auth.TrustLevel) []string {
+func explainLevel(s auth.Session, all map[auth.SessionID]assessment.Evaluation, reader auth.TrustLevel) []string {
 	e, known := all[s.ID]
 	switch {
 	case !known:
 		return nil
 	case s.TrustLevel != auth.FullTrust:
 		return site.DescribeReasons(e.Reasons, reader)
-	case e.TrustLevel != auth.FullTrust.String():
+	case e.TrustLevel != auth.FullTrust:
 		return []string{"A code was entered."}
 	case len(e.Reasons) > 0:
 		return []string{"Little was unusual about the sign-in, or it had a second factor."}

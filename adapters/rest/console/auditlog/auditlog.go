@@ -13,8 +13,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 )
 
 //go:embed templates
@@ -24,7 +24,7 @@ var logPage = site.ParsePage(templates, "templates/log.html")
 
 // Log says which part of the audit log a page shows.
 type Log struct {
-	Search func(ctx context.Context, q audit.Query) (audit.Page, error)
+	Search func(ctx context.Context, q auditing.Query) (auditing.Page, error)
 	Path   string    // of the page
 	Back   site.Link // the page above it
 	// Email is the e-mail address that selects a person; Everybody says that there is such a
@@ -46,14 +46,14 @@ type logView struct {
 }
 
 type typeView struct {
-	Type     auth.EventType
+	Type     audit.Category
 	Text     string
 	Selected bool
 }
 
 // eventView is an event in words.
 type eventView struct {
-	auth.Event
+	audit.Event
 
 	Who     string
 	Text    string
@@ -62,11 +62,11 @@ type eventView struct {
 }
 
 // eventTexts are the types of events in words.
-var eventTexts = map[auth.EventType]string{
-	auth.LoginAttempt: "Sign-in", auth.RiskEvaluation: "Risk of a sign-in", auth.DeviceChange: "Device", auth.SuspiciousActivity: "Suspicious",
-	auth.StepUpAttempt: "Verification", auth.RegistryChange: "Registry", auth.CredentialChange: "Password and second factor",
-	auth.AccountChange: "Account", auth.MethodsChange: "Methods listing", auth.PublisherProof: "Proof of a publisher",
-	auth.AccessRefused: "Refused access",
+var eventTexts = map[audit.Category]string{
+	audit.LoginAttempt: "Sign-in", audit.RiskEvaluation: "Risk of a sign-in", audit.DeviceChange: "Device", audit.SuspiciousActivity: "Suspicious",
+	audit.StepUpAttempt: "Verification", audit.RegistryChange: "Registry", audit.CredentialChange: "Password and second factor",
+	audit.AccountChange: "Account", audit.MethodsChange: "Methods listing", audit.PublisherProof: "Proof of a publisher",
+	audit.AccessRefused: "Refused access",
 }
 
 const (
@@ -93,7 +93,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 }
 
 // fill adds the events and the addresses of the other pages.
-func (view *logView) fill(v *site.Visit, found audit.Page, offset int) error {
+func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error {
 	view.Total = found.Total
 	for _, e := range found.Events {
 		row, err := view.newEventView(v, e)
@@ -112,14 +112,14 @@ func (view *logView) fill(v *site.Visit, found audit.Page, offset int) error {
 }
 
 // newEventView returns an event in words.
-func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
-	row := eventView{Event: e, Text: eventTexts[e.Type]}
-	if action, ok := e.Details[actionDetail].(string); ok {
-		row.Text += ": " + describeAction(action)
+func (l Log) newEventView(v *site.Visit, e audit.Event) (eventView, error) {
+	row := eventView{Event: e, Text: eventTexts[e.Category]}
+	if action := e.Action(); action != "" {
+		row.Text += ": " + describeAction(string(action))
 	}
 	var err error
 	if l.Everybody {
-		if row.Who, err = v.NameOf(string(e.UserID)); err != nil {
+		if row.Who, err = v.NameOf(string(e.Subject)); err != nil {
 			return eventView{}, err
 		}
 	}
@@ -128,13 +128,13 @@ func (l Log) newEventView(v *site.Visit, e auth.Event) (eventView, error) {
 }
 
 // readLog reads the filters. The dates include both days.
-func readLog(v *site.Visit) (view logView, q audit.Query, problems site.Problems) {
+func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Problems) {
 	view.From, view.Until = v.Text("from"), v.Text("until")
-	q = audit.Query{Type: auth.EventType(v.Text("type")), Limit: perPage}
-	for _, t := range auth.EventTypes() {
-		view.Types = append(view.Types, typeView{t, eventTexts[t], t == q.Type})
+	q = auditing.Query{Category: audit.Category(v.Text("type")), Limit: perPage}
+	for _, t := range audit.Categories() {
+		view.Types = append(view.Types, typeView{t, eventTexts[t], t == q.Category})
 	}
-	if q.Type != "" && !slices.Contains(auth.EventTypes(), q.Type) {
+	if q.Category != "" && !slices.Contains(audit.Categories(), q.Category) {
 		problems = append(problems, site.Problem{Field: "type", Text: "Choose one of the kinds of events."})
 	}
 	day := func(field, text string) (t time.Time) {
@@ -156,7 +156,7 @@ func readLog(v *site.Visit) (view logView, q audit.Query, problems site.Problems
 	if offset, err := strconv.Atoi(v.Text("offset")); err == nil && offset > 0 {
 		q.Offset = offset
 	}
-	view.Filtered = q.Type != "" || v.Text("email") != "" || view.From != "" || view.Until != ""
+	view.Filtered = q.Category != "" || v.Text("email") != "" || view.From != "" || view.Until != ""
 	return view, q, problems
 }
 

@@ -10,15 +10,17 @@ import (
 	"unicode"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
 // names are the details whose names do not say in words what they are.
 var names = map[string]string{
-	"actor": "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device", "challengeId": "Code",
-	"factors":           "Score",
-	"geographicAnomaly": "Place", "ipReputation": "Network reputation", "deviceFamiliarity": "Device", "loginVelocity": "Number of sign-ins",
+	audit.DetailActor: "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device", "challengeId": "Code",
+	assessment.DetailFactors:        "Score",
+	risk.GeographicAnomaly.String(): "Place", risk.IPReputation.String(): "Network reputation", risk.DeviceFamiliarity.String(): "Device", risk.LoginVelocity.String(): "Number of sign-ins",
 }
 
 // actions are the actions whose names do not say in words what was done.
@@ -36,16 +38,6 @@ var values = map[string]string{
 	string(auth.DevicePending): "not verified yet",
 }
 
-// The details that the page does not show as they are.
-const (
-	actionDetail  = "action"  // what was done: it is in the heading of an event
-	factorsDetail = "factors" // the points of each part of a score
-	reasonsDetail = "reasons" // why each part has its points
-)
-
-// people are the details that name a person by id.
-var people = []string{audit.Actor, "decidedBy", "submittedBy"}
-
 // describeAction returns an action in words.
 func describeAction(action string) string {
 	if known, ok := actions[action]; ok {
@@ -57,20 +49,20 @@ func describeAction(action string) string {
 // describe returns the details of an event in words, ordered by name; details of details follow their
 // own. The ids in them, which help only those who look for them, are apart. nameOf returns the e-mail
 // address of a person.
-func describe(details map[string]any, nameOf func(id string) (string, error)) (fields, ids []site.Field, err error) {
+func describe(details audit.Details, nameOf func(id string) (string, error)) (fields, ids []site.Field, err error) {
 	details = mergeReasons(details)
 	for _, name := range slices.Sorted(maps.Keys(details)) {
-		if name == actionDetail {
+		if name == audit.DetailAction {
 			continue
 		}
-		if inner, ok := details[name].(map[string]any); ok {
+		if inner, ok := details[name].(audit.Details); ok {
 			for _, part := range slices.Sorted(maps.Keys(inner)) {
 				fields = append(fields, site.Field{Name: words(name) + ", " + lowerFirst(words(part)), Value: text(inner[part])})
 			}
 			continue
 		}
 		field := site.Field{Name: words(name), Value: text(details[name])}
-		if slices.Contains(people, name) {
+		if name == audit.DetailActor {
 			if field.Value, err = nameOf(field.Value); err != nil {
 				return nil, nil, err
 			}
@@ -86,18 +78,18 @@ func describe(details map[string]any, nameOf func(id string) (string, error)) (f
 
 // mergeReasons returns the details of an event with the points and the reason of each part of a score in
 // one text.
-func mergeReasons(details map[string]any) map[string]any {
-	points, scored := details[factorsDetail].(map[string]any)
-	reasons, explained := details[reasonsDetail].(map[string]any)
+func mergeReasons(details audit.Details) audit.Details {
+	points, scored := details[assessment.DetailFactors].(audit.Details)
+	reasons, explained := details[assessment.DetailReasons].(audit.Details)
 	if !scored || !explained {
 		return details
 	}
 	merged, parts := maps.Clone(details), maps.Clone(points)
 	for name, reason := range reasons {
-		parts[name] = text(points[name]) + " points: " + text(reason)
+		parts[name] = audit.Text(text(points[name]) + " points: " + text(reason))
 	}
-	delete(merged, reasonsDetail)
-	merged[factorsDetail] = parts
+	delete(merged, assessment.DetailReasons)
+	merged[assessment.DetailFactors] = parts
 	return merged
 }
 
@@ -129,26 +121,24 @@ func lowerFirst(s string) string {
 }
 
 // text returns a value of an event in words.
-func text(value any) string {
+func text(value audit.Value) string {
 	switch v := value.(type) {
-	case string:
-		return cmp.Or(values[v], v)
-	case bool:
+	case audit.Text:
+		return cmp.Or(values[string(v)], string(v))
+	case audit.Flag:
 		if v {
 			return "yes"
 		}
 		return "no"
 	case nil:
 		return "none"
-	case []any:
+	case audit.List:
 		parts := make([]string, len(v))
 		for i, one := range v {
 			parts[i] = text(one)
 		}
 		return strings.Join(parts, ", ")
-	case []string:
-		return strings.Join(v, ", ")
-	case map[string]any:
+	case audit.Details:
 		if b, err := json.Marshal(v); err == nil {
 			return string(b)
 		}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
 // TestDescribe: details are shown in words, and people by their e-mail addresses.
 func TestDescribe(t *testing.T) {
-	details := map[string]any{
-		"riskScore": 25.0, "trusted": true, "actor": "7", "action": "lock", "gone": nil, "versions": []any{"1.0.0", "<b>"}, "sessionId": "9", "trustLevel": "FULL_TRUST",
-		"factors": map[string]any{"ipReputation": 0.0, "failedAttempts": 3.0}, "ipAddress": "192.0.2.1", "": "x",
+	details := audit.Details{
+		"riskScore": audit.Number(25.0), "trusted": audit.Flag(true), "actor": audit.Text("7"), "action": audit.Text("lock"), "gone": nil, "versions": audit.List{audit.Text("1.0.0"), audit.Text("<b>")}, "sessionId": audit.Text("9"), "trustLevel": audit.Text("FULL_TRUST"),
+		"factors": audit.Details{"ipReputation": audit.Number(0.0), "failedAttempts": audit.Number(3.0)}, "ipAddress": audit.Text("192.0.2.1"), "": audit.Text("x"),
 	}
 	got, ids, err := describe(details, func(id string) (string, error) { return "ada@example.com, who is " + id, nil })
 	want := []site.Field{
@@ -27,7 +28,7 @@ func TestDescribe(t *testing.T) {
 	if want := []site.Field{{Name: "Session", Value: "9"}}; !slices.Equal(ids, want) {
 		t.Errorf("the ids are %q, want %q", ids, want)
 	}
-	scored := map[string]any{"factors": map[string]any{"ipReputation": 5.0}, "reasons": map[string]any{"ipReputation": "a proxy"}}
+	scored := audit.Details{"factors": audit.Details{"ipReputation": audit.Number(5.0)}, "reasons": audit.Details{"ipReputation": audit.Text("a proxy")}}
 	if got, _, err := describe(scored, nil); err != nil || !slices.Equal(got, []site.Field{{Name: "Score, network reputation", Value: "5 points: a proxy"}}) {
 		t.Errorf("got %v, %q for a score with reasons", err, got)
 	}

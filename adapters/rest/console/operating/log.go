@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -19,7 +19,7 @@ func (p *Pages) log(ctx context.Context, v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	l.Search = func(ctx context.Context, q audit.Query) (audit.Page, error) {
+	l.Search = func(ctx context.Context, q auditing.Query) (auditing.Page, error) {
 		return p.ports.Trail.Search(ctx, user, q)
 	}
 	return auditlog.Show(v, l, problems)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -38,7 +38,7 @@ type Ports struct {
 	Views        *viewing.Operator
 	Mirrors      *mirroring.Operator
 	Webhooks     *notifying.Operator
-	Trail        *audit.Trail
+	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Plugins      PluginStates
 	Dependencies DependencyStates
@@ -105,7 +105,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 		if err != nil {
 			return err
 		}
-		return h(audit.By(v.UserContext(), auth.UserID(holder)), v)
+		return h(auditing.By(v.UserContext(), auth.UserID(holder)), v)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 )
 
 const riskPath = Path + "/risk"
@@ -27,8 +27,8 @@ type riskView struct {
 
 // riskRow is the evaluation of a sign-in.
 type riskRow struct {
-	auth.Event
-	signin.Evaluation
+	audit.Event
+	assessment.Evaluation
 
 	Class       string
 	Parts       []partView
@@ -43,18 +43,18 @@ type partView struct {
 }
 
 // trustClasses are the looks of the trust levels.
-var trustClasses = map[string]string{
-	auth.FullTrust.String(): "good", auth.LimitedTrust.String(): "warn", auth.Unverified.String(): "warn", auth.HighRisk.String(): "bad",
+var trustClasses = map[auth.TrustLevel]string{
+	auth.FullTrust: "good", auth.LimitedTrust: "warn", auth.Unverified: "warn", auth.HighRisk: "bad",
 }
 
 // silences are the reasons for which the history has no score.
 var silences = map[string]string{
-	signin.SilentInstallation: "no score yet: too few sign-ins of everybody", signin.SilentPerson: "no score yet: too few sign-ins of this person",
-	signin.SilentUnread: "no score: the counts could not be read",
+	assessment.SilentInstallation: "no score yet: too few sign-ins of everybody", assessment.SilentPerson: "no score yet: too few sign-ins of this person",
+	assessment.SilentUnread: "no score: the counts could not be read",
 }
 
 // describeHistory returns what the history says about a sign-in, or an empty text if it was off.
-func describeHistory(h signin.HistoryEvaluation) string {
+func describeHistory(h assessment.HistoryEvaluation) string {
 	switch {
 	case h.Mode == "":
 		return ""
@@ -77,7 +77,7 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 		offset = 0
 	}
 	if len(problems) == 0 {
-		found, err := p.ports.Trail.Search(ctx, user, audit.Query{Type: auth.RiskEvaluation, Limit: perPage, Offset: offset})
+		found, err := p.ports.Trail.Search(ctx, user, auditing.Query{Category: audit.RiskEvaluation, Limit: perPage, Offset: offset})
 		if err != nil {
 			return err
 		}
@@ -87,10 +87,10 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 }
 
 // fill adds the rows and the addresses of the other pages.
-func (r *riskView) fill(found audit.Page, offset int) {
+func (r *riskView) fill(found auditing.Page, offset int) {
 	r.Total = found.Total
 	for _, e := range found.Events {
-		row := riskRow{Event: e, Evaluation: signin.EvaluationOf(e)}
+		row := riskRow{Event: e, Evaluation: assessment.ReadEvaluation(&e)}
 		row.Class, row.HistoryText = trustClasses[row.TrustLevel], describeHistory(row.History)
 		for _, reason := range row.Reasons {
 			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -45,7 +45,7 @@ type SignIn interface {
 type Ports struct {
 	SignIn SignIn
 	StepUp *stepup.Service
-	Trail  *audit.Trail
+	Trail  *auditing.Trail
 }
 
 // Pages are the pages of signing in. It is safe for concurrent use.

@@ -7,9 +7,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -121,13 +122,13 @@ const evaluations = 50
 
 // reasons returns why the session did not get full trust when it began.
 func (p *Pages) reasons(v *site.Visit) ([]string, error) {
-	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, audit.Query{Type: auth.RiskEvaluation, Limit: evaluations})
+	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{Category: audit.RiskEvaluation, Limit: evaluations})
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range found.Events {
-		if e.Details["sessionId"] == string(v.Session.ID) {
-			return site.DescribeReasons(signin.ReasonsOf(e), v.Session.TrustLevel), nil
+		if evaluation := assessment.ReadEvaluation(&e); evaluation.Session == v.Session.ID {
+			return site.DescribeReasons(evaluation.Reasons, v.Session.TrustLevel), nil
 		}
 	}
 	return nil, nil

@@ -2,13 +2,14 @@ package site
 
 import (
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
 // factors are the parts of a risk score in words.
-var factors = map[string]string{
-	"deviceFamiliarity": "Device", "geographicAnomaly": "Place", "ipReputation": "Network", "loginVelocity": "Number of sign-ins",
-	"failedAttempts": "Failed sign-ins",
+var factors = map[risk.Factor]string{
+	risk.DeviceFamiliarity: "Device", risk.GeographicAnomaly: "Place", risk.IPReputation: "Network",
+	risk.LoginVelocity: "Number of sign-ins", risk.FailedAttempts: "Failed sign-ins",
 }
 
 // deviceReasons are the reasons for the points of a device, in words for its owner. They say no more than
@@ -21,17 +22,17 @@ var deviceReasons = map[string]string{
 
 // factorReasons are the reasons in the words for a session below FULL_TRUST: they name the factor, and
 // nothing of what is usual for the person (contract A-63).
-var factorReasons = map[string]string{
-	"geographicAnomaly": "New country or place, or one that is not known.", "ipReputation": "Network: hidden, not known or in a list.",
-	"loginVelocity": "Number of sign-ins: many within minutes.", "failedAttempts": "Failed sign-ins: some within the last minutes.",
+var factorReasons = map[risk.Factor]string{
+	risk.GeographicAnomaly: "New country or place, or one that is not known.", risk.IPReputation: "Network: hidden, not known or in a list.",
+	risk.LoginVelocity: "Number of sign-ins: many within minutes.", risk.FailedAttempts: "Failed sign-ins: some within the last minutes.",
 }
 
 // FactorName returns the name of a part of a risk score.
-func FactorName(factor string) string { return factors[factor] }
+func FactorName(factor risk.Factor) string { return factors[factor] }
 
 // DescribeReasons returns why a sign-in did not get full trust, in words for a person whose session has the
 // level.
-func DescribeReasons(reasons []signin.Reason, level auth.TrustLevel) (texts []string) {
+func DescribeReasons(reasons []assessment.Reason, level auth.TrustLevel) (texts []string) {
 	for _, r := range reasons {
 		text, known := deviceReasons[r.Text]
 		if !known && !level.Admits(auth.FullTrust) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -41,7 +41,7 @@ type Ports struct {
 	Authority authority.Authority
 	Accounts  authstore.Accounts
 	Grants    registrystore.Grants
-	Refusals  *audit.Refusals
+	Refusals  *auditing.Refusals
 }
 
 // Link is an entry of the navigation.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
-	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -56,17 +56,17 @@ func TestDeviceReasons(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range []trust.Device{{}, {Confirmed: true}, {Confirmed: true, Proven: true}, {Confirmed: true, Trusted: true}, {Trusted: true, Proven: true}} {
 		a := risk.Assess(authtest.Weights(), risk.Signals{Device: d})
-		if _, known := deviceReasons[a.Reasons.DeviceFamiliarity]; a.Factors.DeviceFamiliarity > 0 && !known {
-			t.Errorf("there are no words for %q", a.Reasons.DeviceFamiliarity)
+		if _, known := deviceReasons[a.Reasons[risk.DeviceFamiliarity]]; a.Factors[risk.DeviceFamiliarity] > 0 && !known {
+			t.Errorf("there are no words for %q", a.Reasons[risk.DeviceFamiliarity])
 		}
-		seen[a.Reasons.DeviceFamiliarity] = true
+		seen[a.Reasons[risk.DeviceFamiliarity]] = true
 	}
 	for reason := range deviceReasons {
 		if !seen[reason] {
 			t.Errorf("%q is no reason of the score", reason)
 		}
 	}
-	got := DescribeReasons([]signin.Reason{{Factor: "geographicAnomaly", Points: 9, Text: "FR is not a usual country"}}, auth.FullTrust)
+	got := DescribeReasons([]assessment.Reason{{Factor: risk.GeographicAnomaly, Points: 9, Text: "FR is not a usual country"}}, auth.FullTrust)
 	if !slices.Equal(got, []string{"Place: FR is not a usual country."}) {
 		t.Errorf("the reasons are %q", got)
 	}

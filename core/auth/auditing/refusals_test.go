@@ -1,4 +1,4 @@
-package audit_test
+package auditing_test
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// countingThrottle counts tries by key, within a limit of audit.MaxRefusals.
+// countingThrottle counts tries by key, within a limit of auditing.MaxRefusals.
 type countingThrottle struct {
 	tries map[string]uint64
 	err   error
@@ -28,7 +29,7 @@ func (c *countingThrottle) Try(ctx context.Context, scope throttle.Scope, key st
 	c.tries[string(scope)+" "+key]++
 	n := c.tries[string(scope)+" "+key]
 	return throttle.Verdict{
-		Allowed: n <= audit.MaxRefusals, Limit: audit.MaxRefusals, Remaining: audit.MaxRefusals - min(n, audit.MaxRefusals),
+		Allowed: n <= auditing.MaxRefusals, Limit: auditing.MaxRefusals, Remaining: auditing.MaxRefusals - min(n, auditing.MaxRefusals),
 		ResetAt: time.Date(2026, time.November, 21, 13, 0, 0, 0, time.UTC),
 	}, nil
 }
@@ -45,9 +46,9 @@ func refusedSession(user auth.UserID) auth.Session {
 }
 
 // findRefusals returns the refusals in the log of a person, newest first.
-func findRefusals(t *testing.T, trail *audit.Trail, user auth.UserID) []auth.Event {
+func findRefusals(t *testing.T, trail *auditing.Trail, user auth.UserID) []audit.Event {
 	t.Helper()
-	page, err := trail.Search(t.Context(), user, audit.Query{Type: auth.AccessRefused, Limit: auth.MaxPage})
+	page, err := trail.Search(t.Context(), user, auditing.Query{Category: audit.AccessRefused, Limit: auth.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,36 +63,40 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for name, c := range map[string]struct {
-		record func(*audit.Refusals) error
+		record func(*auditing.Refusals) error
 		cause  error
-		want   map[string]any // nil: no event
+		want   audit.Details // nil: no event
 	}{
 		"low trust": {
-			func(r *audit.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), "PUT /x/:id", errLow) }, errLow,
-			map[string]any{"reason": "insufficient_trust", "operation": "PUT /x/:id", "requiredTrustLevel": "FULL_TRUST"},
+			func(r *auditing.Refusals) error {
+				return r.LowTrust(gone, refusedSession("anna"), "PUT /x/:id", errLow)
+			}, errLow,
+			audit.Details{"reason": audit.Text("insufficient_trust"), "operation": audit.Text("PUT /x/:id"), "requiredTrustLevel": audit.Text("FULL_TRUST")},
 		},
 		"another person's device": {
-			func(r *audit.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), audit.Foreign{Action: "revoke", Device: "b"}, errForeign)
-			}, errForeign, map[string]any{"reason": "access_denied", "action": "revoke", "targetDeviceId": "b"},
+			func(r *auditing.Refusals) error {
+				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{Action: "revoke", Device: "b"}, errForeign)
+			}, errForeign, audit.Details{"reason": audit.Text("access_denied"), "action": audit.Text("revoke"), "targetDeviceId": audit.Text("b")},
 		},
 		"another person's session": {
-			func(r *audit.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), audit.Foreign{Action: "sign_out", Session: "b"}, errForeign)
-			}, errForeign, map[string]any{"reason": "access_denied", "action": "sign_out", "targetSessionId": "b"},
+			func(r *auditing.Refusals) error {
+				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{Action: "sign_out", Session: "b"}, errForeign)
+			}, errForeign, audit.Details{"reason": audit.Text("access_denied"), "action": audit.Text("sign_out"), "targetSessionId": audit.Text("b")},
 		},
 		"no refusal of this kind": {
-			func(r *audit.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), "PUT /x", errForeign) }, errForeign, nil,
+			func(r *auditing.Refusals) error {
+				return r.LowTrust(gone, refusedSession("anna"), "PUT /x", errForeign)
+			}, errForeign, nil,
 		},
 		"no refusal of ownership": {
-			func(r *audit.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), audit.Foreign{}, errLow)
+			func(r *auditing.Refusals) error {
+				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{}, errLow)
 			}, errLow, nil,
 		},
-		"no error": {func(r *audit.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), "GET /x", nil) }, nil, nil},
+		"no error": {func(r *auditing.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), "GET /x", nil) }, nil, nil},
 	} {
 		trail, _ := newTrail()
-		if err := c.record(audit.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})); !errors.Is(err, c.cause) {
+		if err := c.record(auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})); !errors.Is(err, c.cause) {
 			t.Errorf("%s: %v, want the cause", name, err)
 		}
 		if err := c.record(nil); !errors.Is(err, c.cause) {
@@ -107,7 +112,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		if len(events) != 1 || events[0].Success {
 			t.Fatalf("%s: %+v, want one event without success", name, events)
 		}
-		c.want["trustLevel"], c.want["sessionId"], c.want["deviceIdentity"], c.want["ipAddress"] = "UNVERIFIED", "s", "d", "192.0.2.7"
+		c.want["trustLevel"], c.want["sessionId"], c.want["deviceIdentity"], c.want["ipAddress"] = audit.Text("UNVERIFIED"), audit.Text("s"), audit.Text("d"), audit.Text("192.0.2.7")
 		for field, want := range c.want {
 			if got := events[0].Details[field]; got != want {
 				t.Errorf("%s: %s is %v, want %v", name, field, got, want)
@@ -123,9 +128,9 @@ func TestRefusalsAreRecorded(t *testing.T) {
 // says until when no more are recorded.
 func TestRefusalsAreBounded(t *testing.T) {
 	trail, _ := newTrail()
-	refusals := audit.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})
+	refusals := auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})
 	errLow := trust.Require(auth.Unverified, auth.FullTrust)
-	for i := range 3 * audit.MaxRefusals {
+	for i := range 3 * auditing.MaxRefusals {
 		if err := refusals.LowTrust(t.Context(), refusedSession("anna"), "GET /"+strconv.Itoa(i), errLow); !fault.Is(err, fault.Forbidden) {
 			t.Fatalf("refusal %d: %v", i, err)
 		}
@@ -134,14 +139,14 @@ func TestRefusalsAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	events := findRefusals(t, trail, "anna")
-	if len(events) != audit.MaxRefusals || len(findRefusals(t, trail, "bert")) != 1 {
-		t.Fatalf("%d events, want %d, and one of another person", len(events), audit.MaxRefusals)
+	if len(events) != auditing.MaxRefusals || len(findRefusals(t, trail, "bert")) != 1 {
+		t.Fatalf("%d events, want %d, and one of another person", len(events), auditing.MaxRefusals)
 	}
-	said := map[any]int{}
+	said := map[string]int{}
 	for i := range events {
-		said[events[i].Details["unrecordedUntil"]]++
+		said[events[i].Details.Text("unrecordedUntil")]++
 	}
-	if said["2026-11-21T13:00:00Z"] != 1 || said[nil] != audit.MaxRefusals-1 {
+	if said["2026-11-21T13:00:00Z"] != 1 || said[""] != auditing.MaxRefusals-1 {
 		t.Errorf("the events say %v, want one of them the end of the window", said)
 	}
 }
@@ -154,7 +159,7 @@ func TestRefusalsThatCannotBeRecorded(t *testing.T) {
 		fault.New(fault.Unavailable, "away"): errLow,
 		errors.New("broken"):                 nil, // its own error
 	} {
-		r := audit.NewRefusals(trail, &countingThrottle{err: failure})
+		r := auditing.NewRefusals(trail, &countingThrottle{err: failure})
 		err := r.LowTrust(t.Context(), refusedSession("anna"), "GET /", errLow)
 		if want == nil {
 			want = failure

@@ -1,10 +1,11 @@
-package audit
+package auditing
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -37,18 +38,19 @@ func (r *Refusals) LowTrust(ctx context.Context, caller auth.Session, operation 
 	if r == nil || !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust {
 		return cause
 	}
-	details := map[string]any{"reason": string(f.Code), "operation": operation}
-	for _, name := range [...]string{"requiredTrustLevel", "maxAge"} {
-		if value, ok := f.Details[name]; ok {
-			details[name] = value
-		}
+	details := audit.Details{"reason": audit.Text(f.Code), "operation": audit.Text(operation)}
+	if level, ok := f.Details["requiredTrustLevel"].(string); ok {
+		details["requiredTrustLevel"] = audit.Text(level)
 	}
-	return r.record(ctx, caller, details, cause)
+	if age, ok := f.Details["maxAge"].(int); ok {
+		details["maxAge"] = audit.Number(age)
+	}
+	return r.record(ctx, caller, audit.Change{Details: details}, cause)
 }
 
 // Foreign is an act on what belongs to another person: one of the fields is empty.
 type Foreign struct {
-	Action  string
+	Action  audit.Action
 	Device  auth.DeviceID
 	Session auth.SessionID
 }
@@ -61,14 +63,10 @@ func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreig
 	if r == nil || !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeAccessDenied {
 		return cause
 	}
-	details := map[string]any{"reason": string(f.Code), "action": act.Action}
-	if act.Device != "" {
-		details["targetDeviceId"] = string(act.Device)
-	}
-	if act.Session != "" {
-		details["targetSessionId"] = string(act.Session)
-	}
-	return r.record(ctx, caller, details, cause)
+	details := audit.Details{"reason": audit.Text(f.Code)}
+	details.Set("targetDeviceId", string(act.Device))
+	details.Set("targetSessionId", string(act.Session))
+	return r.record(ctx, caller, audit.Change{Action: act.Action, Details: details}, cause)
 }
 
 // record records a refusal, unless the person has reached the limit, and returns the cause. The event
@@ -76,19 +74,20 @@ func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreig
 // refusals at once must not keep each other out of the log. If the counter store or the database is not
 // available, the event is lost and the refusal stays what it is; any other failure is returned instead
 // of the cause.
-func (r *Refusals) record(ctx context.Context, caller auth.Session, details map[string]any, cause error) error {
+func (r *Refusals) record(ctx context.Context, caller auth.Session, c audit.Change, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	v, err := r.throttle.Try(ctx, throttle.RefusalUser, string(caller.UserID))
 	if err == nil && (v.Allowed || v.Unlimited) {
-		details["trustLevel"], details["sessionId"] = caller.TrustLevel.String(), string(caller.ID)
-		details["deviceIdentity"] = string(caller.DeviceIdentity)
+		c.Category, c.Subject, c.Failed = audit.AccessRefused, audit.Subject(caller.UserID), true
+		caller.Describe(c.Details)
+		c.Details["trustLevel"] = audit.Text(caller.TrustLevel.String())
 		if caller.IPAddress.IsValid() {
-			details["ipAddress"] = caller.IPAddress.String()
+			c.Details["ipAddress"] = audit.Text(caller.IPAddress.String())
 		}
 		if v.Remaining == 0 && !v.Unlimited {
-			details["unrecordedUntil"] = v.ResetAt.UTC().Format(time.RFC3339)
+			c.Details["unrecordedUntil"] = audit.Text(v.ResetAt.UTC().Format(time.RFC3339))
 		}
-		err = r.trail.Record(ctx, Entry{Type: auth.AccessRefused, UserID: caller.UserID, Details: details})
+		err = r.trail.RecordChanges(ctx, c)
 	}
 	if err != nil && !fault.Is(err, fault.Unavailable) {
 		return fmt.Errorf("record refused access: %w", err)

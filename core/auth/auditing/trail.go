@@ -1,51 +1,25 @@
-// Package audit writes events to the audit log and searches it for a person. The use cases decide
+// Package auditing writes events to the audit log and searches it for a person. The use cases decide
 // which events they write.
-package audit
+package auditing
 
 import (
 	"context"
-	"maps"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Entry is an event that a use case records. Its details must not contain a password, code or
-// token.
-type Entry struct {
-	Type    auth.EventType
-	UserID  auth.UserID // empty where no account is concerned
-	Success bool
-	Details map[string]any
-}
-
-// The detail that names the actor, if it is not the person of the event.
-const (
-	Actor    = "actor"
-	Operator = "operator" // by an operator command; see By
-)
-
 type actorKey struct{}
 
-// By returns a context for what a person does as an operator: the entries that Trail.Record writes with
-// it name the person as the actor, and not the operator commands.
+// By returns a context for what a person does as an operator: the changes of operators that Trail records
+// with it name the person as the actor, and not the operator commands.
 func By(ctx context.Context, person auth.UserID) context.Context {
-	return context.WithValue(ctx, actorKey{}, person)
-}
-
-// nameActor returns the details of an entry with the person who acts as an operator, if the context
-// names one.
-func nameActor(ctx context.Context, details map[string]any) map[string]any {
-	person, named := ctx.Value(actorKey{}).(auth.UserID)
-	if !named || details[Actor] != Operator {
-		return details
-	}
-	details = maps.Clone(details)
-	details[Actor] = string(person)
-	return details
+	return context.WithValue(ctx, actorKey{}, audit.Subject(person))
 }
 
 // Trail writes and reads the audit log for the use cases. It is safe for concurrent use.
@@ -60,27 +34,26 @@ func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 	return &Trail{log: log, clock: c, entropy: e}
 }
 
-// Record appends entries to the audit log, in the transaction of the context, if any. Entries of
-// one call keep their order in time.
-func (t *Trail) Record(ctx context.Context, entries ...Entry) error {
+// RecordChanges appends changes to the audit log, in the transaction of the context, if any. The events of one
+// call keep their order in time. It implements authority.Recorder.
+func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) error {
 	now := t.clock.Now().UTC()
-	events := make([]auth.Event, len(entries))
-	for i, e := range entries {
-		events[i] = auth.Event{
-			ID: secrets.NewUUID[auth.EventID](t.entropy), Time: now.Add(time.Duration(i) * time.Microsecond),
-			Type: e.Type, UserID: e.UserID, Success: e.Success, Details: nameActor(ctx, e.Details),
-		}
+	by, _ := ctx.Value(actorKey{}).(audit.Subject)
+	events := make([]audit.Event, len(changes))
+	for i, c := range changes {
+		id := secrets.NewUUID[audit.EventID](t.entropy)
+		events[i] = audit.NewEvent(id, now.Add(time.Duration(i)*time.Microsecond), c, by)
 	}
 	return t.log.Append(ctx, events...)
 }
 
 // Query selects events. Zero fields do not narrow it.
 type Query struct {
-	Type   auth.EventType
-	After  time.Time // strictly after
-	Before time.Time // strictly before
-	Limit  int       // 1 to auth.MaxPage
-	Offset int       // 0 and more
+	Category audit.Category
+	After    time.Time // strictly after
+	Before   time.Time // strictly before
+	Limit    int       // 1 to auth.MaxPage
+	Offset   int       // 0 and more
 }
 
 // Check returns the error of auth.PageRequest.Validate for the page that the query selects.
@@ -90,8 +63,8 @@ func (q Query) Check() error {
 
 // Page is one page of the events that match a query.
 type Page struct {
-	Events []auth.Event // newest first
-	Total  int          // of all matches
+	Events []audit.Event // newest first
+	Total  int           // of all matches
 }
 
 // Search returns a page of the person's events. It returns the error of Query.Check for a query out
@@ -101,7 +74,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
-		UserID: user, Type: q.Type, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
+		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
 		return Page{}, err
@@ -110,14 +83,14 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 }
 
 // SearchOwn returns a page of the events of the caller, without what the caller must not read: see
-// withoutHabits. The error is that of Search.
+// assessment.WithoutHabits. The error is that of Search.
 func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Page, error) {
 	page, err := t.Search(ctx, caller.UserID, q)
 	if err != nil || caller.TrustLevel.Admits(auth.FullTrust) {
 		return page, err
 	}
 	for i := range page.Events {
-		page.Events[i] = withoutHabits(page.Events[i])
+		page.Events[i] = assessment.WithoutHabits(page.Events[i])
 	}
 	return page, nil
 }
@@ -126,8 +99,8 @@ func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Pa
 // all). It returns the first error of visit or of the log. With an empty user it visits the events
 // of all users and those without a user. Events that are recorded in the meantime may be missing,
 // but no event is visited twice.
-func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(auth.Event) error) error {
-	next := authstore.AuditQuery{UserID: user, Type: q.Type, After: q.After, Before: q.Before, Uncounted: true}
+func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
+	next := authstore.AuditQuery{Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Uncounted: true}
 	if next.Before.IsZero() {
 		next.Before = t.clock.Now().Add(ClockSkew)
 	}
@@ -161,7 +134,7 @@ const ClockSkew = time.Hour
 
 // nextQuery returns the query for the page after page. Events are stored to the microsecond; of
 // those with the time of the last one, it skips as many as were seen.
-func nextQuery(q authstore.AuditQuery, page []auth.Event) authstore.AuditQuery {
+func nextQuery(q authstore.AuditQuery, page []audit.Event) authstore.AuditQuery {
 	edge := page[len(page)-1].Time.Add(time.Microsecond)
 	seen := 0
 	for i := range page {
@@ -184,7 +157,7 @@ const maxSignIns = 200
 // with a time in the future, from an instance whose clock was ahead, do not count yet.
 func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
 	events, _, err := t.log.Search(ctx, authstore.AuditQuery{
-		UserID: user, Type: auth.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: maxSignIns,
+		Subject: audit.Subject(user), Category: audit.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: maxSignIns,
 	})
 	if err != nil {
 		return 0, err

@@ -1,0 +1,93 @@
+// Package audit is the form of the audit log, for all of the core: the changes that use cases record, and the
+// events that are stored and searched. A use case makes its changes by constructors in a file of its own, and
+// what is read back from their details is read by functions in the same file. Package auditing writes and
+// searches the log.
+package audit
+
+import "time"
+
+// Category is the kind of an audit event.
+type Category string
+
+// The categories (contract A-47).
+const (
+	LoginAttempt       Category = "LOGIN_ATTEMPT"
+	RiskEvaluation     Category = "RISK_EVALUATION"
+	DeviceChange       Category = "DEVICE_CHANGE"
+	SuspiciousActivity Category = "SUSPICIOUS_ACTIVITY"
+	StepUpAttempt      Category = "STEP_UP_ATTEMPT"
+	RegistryChange     Category = "REGISTRY_CHANGE"
+	CredentialChange   Category = "CREDENTIAL_CHANGE"
+	AccountChange      Category = "ACCOUNT_CHANGE"
+	MethodsChange      Category = "METHODS_CHANGE"
+	PublisherProof     Category = "PUBLISHER_PROOF"
+	AccessRefused      Category = "ACCESS_REFUSED"
+)
+
+// Categories returns all categories.
+func Categories() []Category {
+	return []Category{
+		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
+		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof, AccessRefused,
+	}
+}
+
+// Action is what was done or tried, of the actions of a category.
+type Action string
+
+// Subject is the user id of the person whose log has an event.
+type Subject string
+
+// Change is what somebody did or tried. It must not contain a password, code or token.
+type Change struct {
+	Category   Category
+	Action     Action  // empty in a category that has one action
+	Subject    Subject // empty for what only operators see
+	ByOperator bool    // the event names who acted: a person, or the operator commands
+	Failed     bool    // it was refused
+	Details    Details
+}
+
+// EventID identifies an event.
+type EventID string
+
+// Event is one entry of the audit log.
+type Event struct {
+	ID       EventID
+	Time     time.Time
+	Category Category
+	Subject  Subject
+	Success  bool
+	Details  Details
+}
+
+// The details that events of every category may have.
+const (
+	DetailAction = "action"
+	DetailActor  = "actor" // who acted as an operator: a user id, or "operator"
+)
+
+// operator is the actor of an operator command.
+const operator = "operator"
+
+// NewEvent returns the event of a change. by is the person who acts as an operator, and empty for the
+// operator commands.
+func NewEvent(id EventID, at time.Time, c Change, by Subject) Event {
+	details := make(Details, len(c.Details)+2)
+	for name, value := range c.Details {
+		details[name] = value
+	}
+	if c.Action != "" {
+		details[DetailAction] = Text(c.Action)
+	}
+	switch {
+	case c.ByOperator && by != "":
+		details[DetailActor] = Text(by)
+	case c.ByOperator:
+		details[DetailActor] = Text(operator)
+	}
+	return Event{ID: id, Time: at, Category: c.Category, Subject: c.Subject, Success: !c.Failed, Details: details}
+}
+
+// Action returns what was done or tried. It is empty in a category that has one action.
+func (e *Event) Action() Action { return Action(e.Details.Text(DetailAction)) }

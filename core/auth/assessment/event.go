@@ -1,0 +1,200 @@
+package assessment
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
+	"github.com/tollgate-dev/tollgate/core/auth/risk"
+)
+
+// The details of a RISK_EVALUATION event. With the history on, the score includes that of the history.
+const (
+	detailScore        = "riskScore"
+	detailTrustLevel   = "trustLevel"
+	detailSession      = "sessionId"
+	DetailFactors      = "factors" // the points of each factor
+	DetailReasons      = "reasons" // why each factor has its points, in words
+	detailSilent       = "unanswered"
+	detailCountry      = "country"
+	detailNetwork      = "network"
+	detailOrganisation = "organisation" // in the network
+	detailHistory      = "history"      // the score of the history with its parts
+)
+
+// The details of the history in a RISK_EVALUATION event.
+const (
+	historyMode        = "mode"
+	historyPointsScore = "pointsScore" // the score of the points alone
+	historySilent      = "silent"
+	historyScore       = "score"
+	historyParts       = "parts"
+	partPoints         = "points"
+	partReason         = "reason"
+)
+
+// The reasons in audit events for which the history has no score.
+const (
+	SilentInstallation = "installation" // too few sign-ins of everybody
+	SilentPerson       = "person"       // too few sign-ins of the person
+	SilentUnread       = "unread"       // the counts could not be read
+)
+
+// NewEvaluation returns the RISK_EVALUATION of a new session: the points of each factor with the reason, the
+// sources that did not answer, and the country and network of the address.
+func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
+	points, reasons := audit.Details{}, audit.Details{}
+	for f, n := range v.Factors {
+		name := risk.Factor(f).String()
+		points[name], reasons[name] = audit.Number(n), audit.Text(v.Reasons[f])
+	}
+	details := audit.Details{
+		detailScore: audit.Number(v.Score), detailTrustLevel: audit.Text(session.TrustLevel.String()), detailSession: audit.Text(session.ID),
+		DetailFactors: points, DetailReasons: reasons,
+	}
+	if len(v.SilentSources) > 0 {
+		details[detailSilent] = audit.Texts(v.SilentSources)
+	}
+	if v.History.Mode.Learns() {
+		details[detailHistory] = historyDetails(v)
+	}
+	details.Set(detailCountry, v.Signals.Location.Country)
+	if n := v.Signals.Location.Network; n != (risk.Network{}) {
+		details[detailNetwork] = audit.Details{"asn": audit.Number(n.ASN), detailOrganisation: audit.Text(n.Organisation)}
+	}
+	return audit.Change{Category: audit.RiskEvaluation, Subject: audit.Subject(session.UserID), Details: details}
+}
+
+// NewHighRisk returns the SUSPICIOUS_ACTIVITY of a new session at HIGH_RISK.
+func NewHighRisk(session *auth.Session, v *Verdict) audit.Change {
+	details := audit.Details{"reason": audit.Text("high_risk"), detailScore: audit.Number(v.Score)}
+	session.Describe(details)
+	session.DescribeAddress(details)
+	return audit.Change{
+		Category: audit.SuspiciousActivity, Subject: audit.Subject(session.UserID), Failed: true, Details: details,
+	}
+}
+
+// historyDetails returns the score of the history with its parts, or why there is none (contract A-60).
+func historyDetails(v *Verdict) audit.Details {
+	h := &v.History
+	details := audit.Details{historyMode: audit.Text(h.Mode), historyPointsScore: audit.Number(v.Points)}
+	switch {
+	case h.Unread:
+		details[historySilent] = audit.Text(SilentUnread)
+	case h.Result.Silence == history.SilentInstallation:
+		details[historySilent] = audit.Text(SilentInstallation)
+	case h.Result.Silence == history.SilentPerson:
+		details[historySilent] = audit.Text(SilentPerson)
+	default:
+		details[historyScore], details[historyParts] = audit.Number(math.Round(h.Result.Score)), partDetails(h.Result.Parts)
+	}
+	return details
+}
+
+func partDetails(parts []history.Part) audit.List {
+	list := make(audit.List, 0, len(parts))
+	for _, p := range parts {
+		list = append(list, audit.Details{
+			"feature": audit.Text(p.Feature.String()), "value": audit.Text(p.Value),
+			partPoints: audit.Number(math.Round(p.Points*10) / 10), partReason: audit.Text(p.Sentence()),
+		})
+	}
+	return list
+}
+
+// Evaluation is what a RISK_EVALUATION event says. What the event does not have is zero.
+type Evaluation struct {
+	Session      auth.SessionID
+	Score        int             // 0 to 100
+	TrustLevel   auth.TrustLevel // that the session got
+	Reasons      []Reason        // those with the most points first
+	Country      string          // ISO 3166-1; empty if it is not known
+	Organisation string          // that has the network; empty if it is not known
+	History      HistoryEvaluation
+}
+
+// Reason is why a sign-in got points: a part of its risk score, in words.
+type Reason struct {
+	Factor risk.Factor
+	Points int // more than 0
+	Text   string
+}
+
+// HistoryEvaluation is what a RISK_EVALUATION event says about the history.
+type HistoryEvaluation struct {
+	Mode        HistoryMode // empty if the history is off
+	Silent      string      // why there is no score; empty if there is one
+	Score       int         // 0 to 100
+	PointsScore int         // of the points alone
+	Reasons     []string    // in words, those that change the score most first
+}
+
+// ReadEvaluation returns what a RISK_EVALUATION event says.
+func ReadEvaluation(e *audit.Event) Evaluation {
+	level, err := auth.ParseTrustLevel(e.Details.Text(detailTrustLevel))
+	if err != nil {
+		level = 0 // of a newer version
+	}
+	return Evaluation{
+		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(detailScore), TrustLevel: level,
+		Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
+		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation), History: readHistory(e.Details.Inner(detailHistory)),
+	}
+}
+
+func readReasons(d audit.Details) (reasons []Reason) {
+	points, texts := d.Inner(DetailFactors), d.Inner(DetailReasons)
+	for f := range (risk.Factors{}) {
+		factor := risk.Factor(f)
+		if n := points.Int(factor.String()); n > 0 {
+			reasons = append(reasons, Reason{factor, n, texts.Text(factor.String())})
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b Reason) int { return b.Points - a.Points })
+	return reasons
+}
+
+func readHistory(d audit.Details) HistoryEvaluation {
+	parts := slices.Clone(d.List(historyParts))
+	change := func(part audit.Value) float64 { return math.Abs(inner(part).Number(partPoints)) }
+	slices.SortStableFunc(parts, func(a, b audit.Value) int { return cmp.Compare(change(b), change(a)) })
+	h := HistoryEvaluation{
+		Mode: HistoryMode(d.Text(historyMode)), Silent: d.Text(historySilent), Score: d.Int(historyScore),
+		PointsScore: d.Int(historyPointsScore),
+	}
+	for _, part := range parts {
+		h.Reasons = append(h.Reasons, inner(part).Text(partReason))
+	}
+	return h
+}
+
+func inner(v audit.Value) audit.Details {
+	d, _ := v.(audit.Details)
+	return d
+}
+
+// WithoutHabits returns an event as a session below FULL_TRUST may read it (contract A-63): without the
+// words of its reasons and without the score of the history. From these an attacker who knows only the
+// password could learn, one feature after another, which device, place and language the owner uses, and
+// sign in with them.
+func WithoutHabits(e audit.Event) audit.Event {
+	if e.Category != audit.RiskEvaluation && e.Category != audit.SuspiciousActivity {
+		return e
+	}
+	details := maps.Clone(e.Details)
+	if h := details.Inner(detailHistory); h != nil {
+		details[detailScore] = h[historyPointsScore]
+	}
+	if e.Category == audit.SuspiciousActivity {
+		delete(details, detailScore)
+	}
+	delete(details, DetailReasons)
+	delete(details, detailHistory)
+	e.Details = details
+	return e
+}

@@ -1,0 +1,223 @@
+package auditing_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
+)
+
+type testEntropy struct{}
+
+func (testEntropy) Fill(p []byte) { _, _ = rand.Read(p) } // never fails
+
+func newTrail() (*auditing.Trail, *clocktest.Manual) {
+	c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
+	return auditing.New(fakedb.NewAuditLog(fakedb.New()), c, testEntropy{}), c
+}
+
+func mustRecord(t *testing.T, trail *auditing.Trail, entries ...audit.Change) {
+	t.Helper()
+	if err := trail.RecordChanges(context.Background(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSearchShowsOnlyTheCallersOwn(t *testing.T) {
+	trail, _ := newTrail()
+	mustRecord(t, trail, audit.Change{Category: audit.RiskEvaluation, Subject: "anna"}, audit.Change{Category: audit.LoginAttempt, Subject: "anna"},
+		audit.Change{Category: audit.LoginAttempt, Subject: "bert"}, audit.Change{Category: audit.LoginAttempt})
+	page, err := trail.Search(context.Background(), "anna", auditing.Query{Limit: 1})
+	if err != nil || page.Total != 2 || len(page.Events) != 1 || page.Events[0].Category != audit.LoginAttempt {
+		t.Errorf("page %+v, error %v; want the later of two", page, err)
+	}
+	page, err = trail.Search(context.Background(), "anna", auditing.Query{Category: audit.RiskEvaluation, Limit: 1000})
+	if err != nil || page.Total != 1 {
+		t.Errorf("page %+v, error %v; want one", page, err)
+	}
+}
+
+func TestSearchBounds(t *testing.T) {
+	trail, _ := newTrail()
+	for _, q := range []auditing.Query{{Limit: 0}, {Limit: 1001}, {Limit: -1}, {Limit: 1, Offset: -1}} {
+		_, err := trail.Search(context.Background(), "anna", q)
+		if f, ok := fault.As(err); !ok || f.Code != auth.CodeValidation {
+			t.Errorf("%+v: %v, want validation_error", q, err)
+		}
+	}
+	f, _ := fault.As(auditing.Query{Limit: 1001, Offset: -1}.Check())
+	if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 2 {
+		t.Errorf("names %v, want limit and offset", fields)
+	}
+}
+
+// TestHabitsNeedFullTrust checks what a session below FULL_TRUST reads of its own events. What is stored
+// stays whole.
+func TestHabitsNeedFullTrust(t *testing.T) {
+	trail, _ := newTrail()
+	score := func() audit.Details {
+		return audit.Details{"riskScore": audit.Number(63), "factors": audit.Details{"deviceFamiliarity": audit.Number(30)}, "reasons": audit.Details{"deviceFamiliarity": audit.Text("new")},
+			"history": audit.Details{"pointsScore": audit.Number(30), "score": audit.Number(63), "parts": audit.List{}}}
+	}
+	mustRecord(t, trail,
+		audit.Change{Category: audit.RiskEvaluation, Subject: "anna", Details: score()},
+		audit.Change{Category: audit.SuspiciousActivity, Subject: "anna", Details: audit.Details{"reason": audit.Text("high_risk"), "riskScore": audit.Number(63)}},
+		audit.Change{Category: audit.LoginAttempt, Subject: "anna", Details: audit.Details{"reason": audit.Text("invalid_credentials")}})
+	whole := []audit.Details{{"reason": audit.Text("invalid_credentials")}, {"reason": audit.Text("high_risk"), "riskScore": audit.Number(63)}, score()}
+	for level, want := range map[auth.TrustLevel][]audit.Details{
+		auth.FullTrust: whole,
+		auth.LimitedTrust: {
+			{"reason": audit.Text("invalid_credentials")}, {"reason": audit.Text("high_risk")},
+			{"riskScore": audit.Number(30), "factors": audit.Details{"deviceFamiliarity": audit.Number(30)}},
+		},
+	} {
+		page, err := trail.SearchOwn(context.Background(), auth.Session{UserID: "anna", TrustLevel: level}, auditing.Query{Limit: 10})
+		if err != nil || len(page.Events) != len(want) {
+			t.Fatalf("%d events, error %v", len(page.Events), err)
+		}
+		for i, e := range page.Events {
+			if toJSON(t, e.Details) != toJSON(t, want[i]) {
+				t.Errorf("at %s event %d has %v, want %v", level, i, e.Details, want[i])
+			}
+		}
+	}
+	page, err := trail.Search(context.Background(), "anna", auditing.Query{Limit: 10})
+	if err != nil || toJSON(t, page.Events[2].Details) != toJSON(t, whole[2]) {
+		t.Errorf("an operator reads %v, error %v", page.Events, err)
+	}
+}
+
+// toJSON returns details as JSON.
+func toJSON(t *testing.T, details audit.Details) string {
+	t.Helper()
+	text, err := json.Marshal(details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestActorOfOperators checks that the events of operators name who acted: a person by the context, or the
+// operator commands; and that the events of others name nobody.
+func TestActorOfOperators(t *testing.T) {
+	trail, _ := newTrail()
+	details := audit.Details{"policy": audit.Text("p")}
+	for _, ctx := range []context.Context{t.Context(), auditing.By(t.Context(), "anna")} {
+		err := trail.RecordChanges(ctx, audit.Change{Category: audit.AccountChange, Action: "publisher_add", ByOperator: true, Details: details},
+			audit.Change{Category: audit.AccountChange, Action: "publisher_add", Subject: "bert", Details: details})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := trail.Search(t.Context(), "bert", auditing.Query{Limit: 10})
+	if err != nil || page.Total != 2 || toJSON(t, page.Events[0].Details) != `{"action":"publisher_add","policy":"p"}` {
+		t.Errorf("the events of bert are %+v, error %v; want two without an actor", page, err)
+	}
+	var actors []string
+	err = trail.Walk(t.Context(), "", auditing.Query{}, func(e audit.Event) error {
+		if e.Subject == "" && e.Success && e.Action() == "publisher_add" {
+			actors = append(actors, e.Details.Text("actor"))
+		}
+		return nil
+	})
+	slices.Sort(actors) // the events have one time
+	if err != nil || !slices.Equal(actors, []string{"anna", "operator"}) || len(details) != 1 {
+		t.Errorf("the actors are %q, error %v, details %v", actors, err, details)
+	}
+}
+
+func TestFailedSignIns(t *testing.T) {
+	trail, c := newTrail()
+	mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
+	c.Advance(10 * time.Minute)
+	since := c.Now()
+	c.Advance(time.Minute)
+	for _, success := range []bool{false, true, false} {
+		mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna", Failed: !success})
+	}
+	mustRecord(t, trail, audit.Change{Category: audit.StepUpAttempt, Subject: "anna"}, audit.Change{Category: audit.LoginAttempt, Subject: "bert"})
+	c.Advance(time.Hour) // a clock that is ahead, and then set right
+	mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
+	c.Advance(-time.Hour)
+	if n, err := trail.FailedSignIns(context.Background(), "anna", since); err != nil || n != 2 {
+		t.Errorf("%d failures, error %v; want 2", n, err)
+	}
+}
+
+// TestWalk checks that every matching event is visited once and in order, also if a page ends
+// between events of the same time.
+func TestWalk(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log := fakedb.NewAuditLog(fakedb.New())
+		c := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
+		trail := auditing.New(log, c, testEntropy{})
+		var events []audit.Event
+		at := c.Now()
+		alike := rapid.SampledFrom([]int{1, 2, 400, 3000}).Draw(r, "alike")
+		for n := range rapid.SampledFrom([]int{0, 3, auth.MaxPage, 2*auth.MaxPage + 7}).Draw(r, "events") {
+			if n%alike == 0 {
+				at = at.Add(-time.Microsecond)
+			}
+			events = append(events, audit.Event{ID: audit.EventID(fmt.Sprintf("%06d", n)), Time: at, Category: audit.LoginAttempt})
+		}
+		if err := log.Append(context.Background(), events...); err != nil {
+			r.Fatal(err)
+		}
+		slices.SortFunc(events, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		limit := rapid.SampledFrom([]int{0, 1, auth.MaxPage, auth.MaxPage + 1, 5000}).Draw(r, "limit")
+		if limit > 0 {
+			events = events[:min(limit, len(events))]
+		}
+		var seen []audit.EventID
+		err := trail.Walk(context.Background(), "", auditing.Query{Limit: limit}, func(e audit.Event) error {
+			seen = append(seen, e.ID)
+			return nil
+		})
+		if err != nil || len(seen) != len(events) {
+			r.Fatalf("%d events seen of %d, error %v", len(seen), len(events), err)
+		}
+		for i, e := range events {
+			if seen[i] != e.ID {
+				r.Fatalf("event %d is %s, want %s", i, seen[i], e.ID)
+			}
+		}
+	})
+}
+
+func TestWalkEnds(t *testing.T) {
+	trail, c := newTrail()
+	for range 3 {
+		mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"}, audit.Change{Category: audit.RiskEvaluation, Subject: "bert"})
+		c.Advance(time.Second)
+	}
+	stop, calls := errors.New("stop"), 0
+	err := trail.Walk(context.Background(), "anna", auditing.Query{Category: audit.LoginAttempt}, func(e audit.Event) error {
+		if e.Subject != "anna" || e.Category != audit.LoginAttempt {
+			t.Errorf("event %+v", e)
+		}
+		if calls == 0 {
+			mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
+		}
+		if calls++; calls == 2 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || calls != 2 {
+		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
